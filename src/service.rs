@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod claims;
+mod clusters;
 mod commit;
 mod explain;
 mod feed;
@@ -24,6 +25,7 @@ use std::{sync::Arc, time::Duration};
 
 pub use crate::query::{Certain, Explanation, Rest};
 pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
+pub use clusters::ClustersAsk;
 pub use holds::Holds;
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use logs::{

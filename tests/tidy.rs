@@ -69,6 +69,10 @@ const READS_JSON: &[(&str, &str)] = &[
         "crates/ray/src/clusters.rs",
         "objects whose keys were checked, or the API server sent",
     ),
+    (
+        "crates/ray/src/history.rs",
+        "events, of a type without raw values",
+    ),
     ("controller/src/object/text.rs", "raw members"),
     ("src/cli/output.rs", "raw payloads"),
     ("src/homes/loki/answer.rs", "answers of Loki"),

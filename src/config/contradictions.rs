@@ -32,8 +32,14 @@ impl Config {
             let text = format!("{why}; name the origins, or choose another auth");
             problems.push(self.problem("cors_origins", text));
         }
-        if self.ray_kubeconfig.is_some() && !self.enable_ray {
-            problems.push(self.problem("ray_kubeconfig", "needs enable_ray too"));
+        let of_ray = [
+            ("ray_kubeconfig", self.ray_kubeconfig.is_some()),
+            ("ray_cluster_id", self.ray_cluster_id.is_some()),
+        ];
+        for (key, is_set) in of_ray {
+            if is_set && !self.enable_ray {
+                problems.push(self.problem(key, "needs enable_ray too"));
+            }
         }
         if self.audit_denied_reads && self.audit_log == AuditLog::Off {
             problems.push(self.problem("audit_denied_reads", "needs audit_log too"));

@@ -10,7 +10,7 @@ use super::{
     audit::AuditLog,
     choices::{Auth, FilterLanguage, ObjectFormat, Synchronous, TlsVersion, Ui},
     ciphers::CipherSuites,
-    clusters::Clusters,
+    clusters::{ClusterId, Clusters},
     database::DbUrl,
     hosts::Hosts,
     key::PageTokenKey,
@@ -259,6 +259,9 @@ settings! {
     /// Kubeconfig of the cluster in which clusters of Ray are made. When absent, the cluster that this pod runs in, or
     /// that `KUBECONFIG` names.
     ray_kubeconfig: Option<PathBuf>;
+    /// The `cluster_id` of the watcher of that cluster, if it has one: the history of clusters is read from the parents
+    /// `cluster/ID/namespace/NAMESPACE`, else from the namespaces.
+    ray_cluster_id: Option<ClusterId>;
 
     ["Logs, traces and audit"]
     /// Level of log events: `error`, `warn`, `info`, `debug`, `trace` or `off`, and per module
