@@ -3,6 +3,7 @@
 use hindsight_proto::ray_v1::Cluster;
 use hindsight_run::{View, keys};
 use k8s_openapi::api::core::v1::Event;
+use prost_types::Timestamp;
 use serde_json::Value;
 
 use crate::{
@@ -29,7 +30,11 @@ pub fn managed_label() -> (&'static str, &'static str) {
 pub fn stored(object: &Value, events: &Value) -> Cluster {
     let view = View::new(object);
     let mut cluster = read(object);
-    cluster.deleted_at = view.ended().map(timestamp);
+    // Kubernetes tells whole seconds; when the watcher noticed is finer.
+    cluster.deleted_at = view.ended().map(|ended| Timestamp {
+        nanos: 0,
+        ..timestamp(ended)
+    });
     // They are of the record, not of the object.
     for key in [keys::CLOSED, keys::CLOSED_AT, keys::CLOSED_UID] {
         cluster.annotations.remove(key);
