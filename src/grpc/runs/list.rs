@@ -103,7 +103,7 @@ pub(super) fn label_keys(name: &str, keys: Vec<String>) -> Result<Vec<String>, E
 }
 
 fn row(columns: RecordColumns, labels: Labels<'_>) -> RunRow {
-    let RecordColumns { record, mut object } = columns;
+    let RecordColumns { record, object } = columns;
     let text = |field| object.text(field).unwrap_or_default().to_owned();
     let label = |key: &str| object.labels.get(key).cloned();
     let run = object.run;
@@ -116,7 +116,7 @@ fn row(columns: RecordColumns, labels: Labels<'_>) -> RunRow {
         .into_iter()
         .find_map(label);
     let labels = match labels {
-        Labels::All => std::mem::take(&mut object.labels),
+        Labels::All => object.labels.clone(),
         Labels::Of(keys) => keys
             .iter()
             .filter_map(|key| Some((key.clone(), label(key)?)))
