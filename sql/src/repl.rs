@@ -160,8 +160,9 @@ fn interactive(handle: &Handle, runner: &Runner, mut format: Format) -> Result<(
 }
 
 async fn interruptible(runner: &Runner, sql: &str, format: Format) -> Result<(), Failure> {
+    let mut out = io::stdout();
     tokio::select! {
-        done = runner.run(sql, format, &mut io::stdout()) => done,
+        done = runner.run(sql, format, &mut out) => done,
         _ = tokio::signal::ctrl_c() => Err(Failure::other("ended by Ctrl-C")),
     }
 }

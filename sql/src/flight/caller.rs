@@ -1,6 +1,9 @@
 //! Who calls: the token that is shown to the Hindsight server, and the parents that are asked for.
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
 use hindsight_client::Client;
 use hindsight_proto::v1::ListRunsRequest;
 use tonic::{Code, Status, metadata::MetadataMap};
@@ -9,6 +12,12 @@ use crate::{Engine, Scope};
 
 /// Parents between commas, beside which nothing is read.
 const PARENT: &str = "hindsight-parent";
+
+/// Clients of Go leave the padding out, others do not.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// A caller of Flight SQL.
 pub(super) struct Caller {
@@ -91,7 +100,7 @@ pub(super) fn password(headers: &MetadataMap) -> Result<String, Status> {
         return Ok(token);
     }
     let (scheme, encoded) = given.trim().split_once(' ').ok_or_else(wrong)?;
-    let decoded = BASE64_STANDARD.decode(encoded.trim()).ok();
+    let decoded = BASE64.decode(encoded.trim()).ok();
     let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
     match decoded.as_deref().and_then(|text| text.split_once(':')) {
         Some((_, password)) if scheme.eq_ignore_ascii_case("basic") && !password.is_empty() => {
@@ -131,6 +140,8 @@ mod tests {
         assert_eq!(bearer(&MetadataMap::new()).unwrap(), None);
         let of = |value| password(&headers("authorization", value)).ok();
         assert_eq!(of("Basic eDp5"), Some("y".to_owned()));
+        assert_eq!(of("Basic eDp5eg=="), Some("yz".to_owned()));
+        assert_eq!(of("Basic eDp5eg"), Some("yz".to_owned()));
         assert_eq!(of("Bearer abc"), Some("abc".to_owned()));
         assert_eq!(of("Basic eDo="), None);
         assert_eq!(of("Basic !"), None);
