@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "tekton/results/v1alpha2/api.proto",
         "tekton/results/v1alpha2/logs.proto",
         "tekton/results/v1alpha3/logs.proto",
+        "hindsight/v1/archive.proto",
         "hindsight/v1/holds.proto",
         "hindsight/v1/ingest.proto",
         "hindsight/v1/logs.proto",

@@ -1,6 +1,7 @@
 //! The gRPC server: messages become types, answers become messages, errors become statuses.
 //! Nothing is decided here.
 
+mod archive;
 mod call;
 mod convert;
 mod deadline;

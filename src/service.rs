@@ -4,6 +4,7 @@
 //! merge); wire formats do not.
 
 mod aggregate;
+mod archive;
 mod claims;
 mod clusters;
 mod commit;
@@ -25,6 +26,7 @@ use std::{sync::Arc, time::Duration};
 
 pub use crate::query::{Certain, Explanation, Rest};
 pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
+pub use archive::{LiveFile, LiveFiles};
 pub use clusters::ClustersAsk;
 pub use holds::Holds;
 pub use limits::{MAX_TYPE_BYTES, page_size};

@@ -15,5 +15,11 @@ pub const LABEL_SELECTOR: &str = "hindsight-label-selector";
 /// Field selector, beside the filter.
 pub const FIELD_SELECTOR: &str = "hindsight-field-selector";
 
+/// Which records lists look at: [`DATABASE`] leaves out those in files of the archive.
+pub const TIER: &str = "hindsight-tier";
+
+/// Value of [`TIER`].
+pub const DATABASE: &str = "database";
+
 /// Warning of a reply, for what its caller should know beside it; it may be there several times.
 pub const WARNING: &str = "hindsight-warning";

@@ -6,8 +6,8 @@ use axum::{Router, body::Body, http::Request, routing::get};
 use hindsight_filter::Language;
 use hindsight_proto::{
     v1::{
-        holds_server::HoldsServer, ingest_server::IngestServer, logs_server::LogsServer,
-        queries_server::QueriesServer, runs_server::RunsServer,
+        archive_server::ArchiveServer, holds_server::HoldsServer, ingest_server::IngestServer,
+        logs_server::LogsServer, queries_server::QueriesServer, runs_server::RunsServer,
     },
     v1alpha2::{logs_server, results_server},
     v1alpha3,
@@ -168,6 +168,11 @@ pub(super) fn services(
         .max_encoding_message_size(limit)
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
         .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+    let archive = ArchiveServer::new(server.clone())
+        .max_decoding_message_size(taken)
+        .max_encoding_message_size(limit)
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
     let logs = LogsServer::new(server.clone())
         .max_decoding_message_size(taken.min(LINES))
         .max_encoding_message_size(limit)
@@ -201,6 +206,7 @@ pub(super) fn services(
     .add_service(TransportStatus(Deadline::within(queries, most)))
     .add_service(TransportStatus(Deadline::within(runs, most)))
     .add_service(TransportStatus(Deadline::within(holds, most)))
+    .add_service(TransportStatus(Deadline::within(archive, most)))
     .add_service(reflection_v1::ServerReflectionServer::new(
         reflection.clone(),
     ))

@@ -226,7 +226,8 @@ impl Results for ResultsServer {
                 token: request.page_token,
                 payloads: fields::want_payloads(&metadata),
             };
-            let page = self.service.list_records(&by, &grant, of.id, list).await?;
+            let service = self.of_tier(&metadata)?;
+            let page = service.list_records(&by, &grant, of.id, list).await?;
             let reply = pb::ListRecordsResponse {
                 records: page.items.into_iter().map(convert::from_record).collect(),
                 next_page_token: page.next,

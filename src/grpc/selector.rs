@@ -17,7 +17,7 @@ pub(super) fn selector(metadata: &MetadataMap, filter: String) -> Result<Selecto
 }
 
 /// The text under `key`. Twice is not guessed at.
-fn one(metadata: &MetadataMap, key: &str) -> Result<String, Error> {
+pub(super) fn one(metadata: &MetadataMap, key: &str) -> Result<String, Error> {
     let mut values = metadata.get_all(key).iter();
     let Some(value) = values.next() else {
         return Ok(String::new());

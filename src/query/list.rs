@@ -109,6 +109,15 @@ impl Engine {
         }
     }
 
+    /// The same engine over another store.
+    #[must_use]
+    pub fn over(&self, store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            ..self.clone()
+        }
+    }
+
     /// What seals page tokens.
     pub fn tokens(&self) -> &Tokens {
         &self.tokens

@@ -85,6 +85,7 @@ async fn reflection_lists_the_services_in_both_versions() {
             "tekton.results.v1alpha2.Results",
             "tekton.results.v1alpha2.Logs",
             "tekton.results.v1alpha3.Logs",
+            "hindsight.v1.Archive",
             "hindsight.v1.Holds",
             "hindsight.v1.Ingest",
             "hindsight.v1.Logs",

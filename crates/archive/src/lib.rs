@@ -13,6 +13,7 @@ mod query;
 mod reader;
 mod row;
 mod source;
+mod table;
 mod tally;
 mod writer;
 
@@ -23,6 +24,7 @@ pub use self::{
     reader::{Footer, Payloads, Reader},
     row::{Row, Stored},
     source::Source,
+    table::{CellValue, ColumnInfo, ColumnType, RowValues, columns},
     tally::Tally,
     writer::{Limits, Writer},
 };

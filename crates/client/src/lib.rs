@@ -21,8 +21,8 @@ pub use store::{Effect, Stored};
 use hindsight_proto::{
     MAX_MESSAGE_BYTES,
     v1::{
-        holds_client::HoldsClient, ingest_client::IngestClient, logs_client::LogsClient,
-        queries_client::QueriesClient, runs_client::RunsClient,
+        archive_client::ArchiveClient, holds_client::HoldsClient, ingest_client::IngestClient,
+        logs_client::LogsClient, queries_client::QueriesClient, runs_client::RunsClient,
     },
     v1alpha2::{logs_client::LogsClient as UploadsClient, results_client::ResultsClient},
 };
@@ -112,6 +112,9 @@ pub type Ingest = IngestClient<InterceptedService<Channel, Bearer>>;
 /// The generated client of questions.
 pub type Queries = QueriesClient<InterceptedService<Channel, Bearer>>;
 
+/// The generated client of files of the archive.
+pub type Archive = ArchiveClient<InterceptedService<Channel, Bearer>>;
+
 /// The generated client of holds.
 pub type Holds = HoldsClient<InterceptedService<Channel, Bearer>>;
 
@@ -134,6 +137,7 @@ pub struct Client {
     ingest: Ingest,
     queries: Queries,
     runs: Runs,
+    archive: Archive,
     holds: Holds,
     logs: Logs,
     uploads: Uploads,
@@ -219,6 +223,8 @@ impl Client {
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let runs = RunsClient::with_interceptor(channel.clone(), bearer.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let archive = ArchiveClient::with_interceptor(channel.clone(), bearer.clone())
+            .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let holds = HoldsClient::with_interceptor(channel.clone(), bearer.clone());
         let logs = LogsClient::with_interceptor(channel.clone(), bearer.clone())
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
@@ -233,6 +239,7 @@ impl Client {
             ingest,
             queries,
             runs,
+            archive,
             holds,
             logs,
             uploads,
@@ -255,6 +262,11 @@ impl Client {
     /// The generated client of questions about single runs.
     pub fn runs(&self) -> Runs {
         self.runs.clone()
+    }
+
+    /// The generated client of files of the archive.
+    pub fn archive(&self) -> Archive {
+        self.archive.clone()
     }
 
     /// The generated client of holds.

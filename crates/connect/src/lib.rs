@@ -130,6 +130,17 @@ impl Connect {
         credentials.client(self.server(), self.deadline(), self.flags)
     }
 
+    /// A client of the same server that shows this token, or none, in the place of its own. It fails as
+    /// [`Connect::client`] does.
+    pub fn client_for(&self, token: Option<String>) -> Result<Client, Failure> {
+        let credentials = Credentials {
+            token,
+            token_file: None,
+            ..self.credentials.or_of(self.context()?)
+        };
+        credentials.client(self.server(), self.deadline(), self.flags)
+    }
+
     /// The namespace of the context.
     pub fn namespace(&self) -> Result<Option<&str>, Failure> {
         Ok(self.context()?.namespace.as_deref())

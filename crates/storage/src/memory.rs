@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use crate::seam::{
     AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, Estimate, FeedPage,
     FeedPosition, Filled, Hold, IndexedPath, ListQuery, Listed, Maintenance, Plan, Purge, Purged,
-    RecordColumns, Store,
+    RecordColumns, Store, StoreParts,
 };
 use hindsight_filter::columns::{ObjectColumns, object_columns, of_record};
 use hindsight_filter::condition::{Ability, Column, Test, Value};
@@ -340,6 +340,10 @@ impl Store for Memory {
             Column::Indexed(_) => Ability::None,
             _ => Ability::Exact,
         }
+    }
+
+    fn parts(&self) -> Option<StoreParts> {
+        None
     }
 }
 

@@ -20,7 +20,7 @@ mod maintenance;
 mod query;
 mod traced;
 
-use std::{fmt::Debug, num::NonZeroU32};
+use std::{fmt::Debug, num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -109,4 +109,16 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// How well `test` is answered by lists.
     fn ability(&self, test: &Test) -> Ability;
+
+    /// What it is made of, if records of old results are in files; none if all are in one database.
+    fn parts(&self) -> Option<StoreParts>;
+}
+
+/// The two parts of a store whose old records are in files.
+#[derive(Debug, Clone)]
+pub struct StoreParts {
+    /// The database, whose lists of records leave out those in files.
+    pub database: Arc<dyn Store>,
+    /// Which results have their records in files.
+    pub index: Arc<dyn ArchiveIndex>,
 }

@@ -32,7 +32,7 @@ use crate::{
     seam::{
         AggregateQuery, Batch, Change, Connections, EncodedRecord, Error, FeedPage, FeedPosition,
         Filled, Hold, IndexedPath, ListQuery, Listed, Maintenance, Plan, Priority, Purge, Purged,
-        RecordColumns, Store,
+        RecordColumns, Store, StoreParts,
     },
     sql::{dialect::Dialect, holds, read, row::Row, statement::Statement},
 };
@@ -239,6 +239,10 @@ impl<D: Database> Store for SqlStore<D> {
 
     fn ability(&self, test: &Test) -> Ability {
         self.indexes.ability(test)
+    }
+
+    fn parts(&self) -> Option<StoreParts> {
+        None
     }
 }
 

@@ -27,7 +27,7 @@ use hindsight_filter::{
 pub use self::{files::Archive, moves::Moving};
 use crate::seam::{
     AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, Hold, ListQuery,
-    Listed, Plan, Priority, RecordColumns, Store,
+    Listed, Plan, Priority, RecordColumns, Store, StoreParts,
 };
 
 /// A store over another one, and over an archive of records that were moved from it.
@@ -195,5 +195,12 @@ impl Store for Tiers {
             Column::Indexed(_) => self.store.ability(test).min(Ability::Superset),
             _ => self.store.ability(test),
         }
+    }
+
+    fn parts(&self) -> Option<StoreParts> {
+        Some(StoreParts {
+            database: Arc::clone(&self.store),
+            index: Arc::clone(&self.archive.index),
+        })
     }
 }

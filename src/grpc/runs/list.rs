@@ -38,9 +38,14 @@ pub(super) async fn list_runs(
         time_zone: request.time_zone,
         count_up_to: count_up_to(request.count_up_to)?,
     };
-    let found = server.service.list_runs(&by, &grant, of.id, ask).await?;
+    let service = server.of_tier(&metadata)?;
+    let found = service.list_runs(&by, &grant, of.id, ask).await?;
+    let labels = match request.all_labels {
+        true => Labels::All,
+        false => Labels::Of(&keys),
+    };
     let rows = found.page.items.into_iter();
-    let rows = rows.map(|columns| run_row(server, columns, &keys));
+    let rows = rows.map(|columns| run_row(server, columns, labels));
     Ok(ListRunsResponse {
         runs: rows.collect(),
         next_page_token: found.page.next,
@@ -50,9 +55,21 @@ pub(super) async fn list_runs(
     })
 }
 
-/// What is shown of a run, with its labels of these keys.
-pub(super) fn run_row(server: &ResultsServer, columns: RecordColumns, keys: &[String]) -> RunRow {
-    let mut row = row(columns, keys);
+/// Which labels of a run are shown.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Labels<'k> {
+    All,
+    /// Those of these keys.
+    Of(&'k [String]),
+}
+
+/// What is shown of a run.
+pub(super) fn run_row(
+    server: &ResultsServer,
+    columns: RecordColumns,
+    labels: Labels<'_>,
+) -> RunRow {
+    let mut row = row(columns, labels);
     let name = server.service.cluster_name(&row.cluster);
     row.cluster_name = name.unwrap_or_default().to_owned();
     row
@@ -85,7 +102,7 @@ pub(super) fn label_keys(name: &str, keys: Vec<String>) -> Result<Vec<String>, E
     }
 }
 
-fn row(columns: RecordColumns, keys: &[String]) -> RunRow {
+fn row(columns: RecordColumns, labels: Labels<'_>) -> RunRow {
     let RecordColumns { record, object } = columns;
     let text = |field| object.text(field).unwrap_or_default().to_owned();
     let label = |key: &str| object.labels.get(key).cloned();
@@ -96,6 +113,13 @@ fn row(columns: RecordColumns, keys: &[String]) -> RunRow {
     let parent_run = [keys::PIPELINE_RUN, keys::RAY_ORIGIN]
         .into_iter()
         .find_map(label);
+    let labels = match labels {
+        Labels::All => object.labels.clone(),
+        Labels::Of(keys) => keys
+            .iter()
+            .filter_map(|key| Some((key.clone(), label(key)?)))
+            .collect(),
+    };
     let time = |us: i64| Timestamp::from_microsecond(us).ok().map(convert::from_time);
     RunRow {
         engine: Engine::of_type(&data_type).name().to_owned(),
@@ -116,10 +140,7 @@ fn row(columns: RecordColumns, keys: &[String]) -> RunRow {
             .began
             .zip(run.ended)
             .and_then(|(began, ended)| seconds(began, ended)),
-        labels: keys
-            .iter()
-            .filter_map(|key| Some((key.clone(), label(key)?)))
-            .collect(),
+        labels,
         created: created.map(convert::from_time),
         create_time: Some(convert::from_time(record.create_time)),
         update_time: Some(convert::from_time(record.update_time)),

@@ -16,7 +16,7 @@ use super::{
         selector::selector,
         status::status,
     },
-    list::{label_keys, run_row},
+    list::{Labels, label_keys, run_row},
 };
 use crate::service::{Error, RunWatch, WatchAsk};
 use hindsight_access::auth::Verb;
@@ -126,7 +126,7 @@ impl Watching {
     }
 
     fn changed(&self, change: &ChangedRecord) -> RunEvent {
-        let run = run_row(&self.server, change.columns.clone(), &self.keys);
+        let run = run_row(&self.server, change.columns.clone(), Labels::Of(&self.keys));
         RunEvent {
             kind: Kind::Changed.into(),
             run: Some(run),

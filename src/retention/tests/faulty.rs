@@ -14,7 +14,7 @@ use hindsight_filter::measure::Group;
 use hindsight_filter::model::{ParentPattern, Record, RecordName, Resource, ResultName, RunResult};
 use hindsight_storage::{
     AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, Hold, ListQuery,
-    Listed, Plan, RecordColumns, Store,
+    Listed, Plan, RecordColumns, Store, StoreParts,
 };
 
 #[derive(Debug)]
@@ -105,5 +105,9 @@ impl Store for Faulty {
 
     fn ability(&self, test: &Test) -> Ability {
         self.store.ability(test)
+    }
+
+    fn parts(&self) -> Option<StoreParts> {
+        self.store.parts()
     }
 }

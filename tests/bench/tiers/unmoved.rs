@@ -10,7 +10,7 @@ use hindsight_filter::{
 };
 use hindsight_storage::{
     AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, Hold, ListQuery,
-    Listed, Plan, RecordColumns, Store,
+    Listed, Plan, RecordColumns, Store, StoreParts,
 };
 
 use crate::bodies::Run;
@@ -119,5 +119,9 @@ impl Store for Unmoved {
 
     fn ability(&self, _: &Test) -> Ability {
         Ability::Exact
+    }
+
+    fn parts(&self) -> Option<StoreParts> {
+        None
     }
 }

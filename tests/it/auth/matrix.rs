@@ -24,6 +24,7 @@ pub use cases::record;
 const SERVICE: &str = "tekton.results.v1alpha2.Results";
 const QUERIES: &str = "hindsight.v1.Queries";
 const RUNS: &str = "hindsight.v1.Runs";
+const ARCHIVE: &str = "hindsight.v1.Archive";
 const HOLDS: &str = "hindsight.v1.Holds";
 const LOGS: &str = "hindsight.v1.Logs";
 const TEXTS: &str = "tekton.results.v1alpha2.Logs";
@@ -34,6 +35,7 @@ fn service(method: &str) -> &'static str {
         "Aggregate" | "Explain" => QUERIES,
         "DiffRuns" | "ExplainFailure" | "GetRunTree" | "ListFlaky" | "ListRegressions"
         | "ListRuns" | "Suggest" | "WatchRuns" => RUNS,
+        "ListArchiveFiles" => ARCHIVE,
         "CreateHold" | "DeleteHold" | "ListHolds" => HOLDS,
         "DescribeLog" | "ReadLog" => LOGS,
         "DeleteLog" | "GetLog" | "ListLogs" => TEXTS,

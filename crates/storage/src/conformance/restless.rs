@@ -25,7 +25,7 @@ use crate::{
     codec::objects::Bucket,
     seam::{
         AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, Hold,
-        ListQuery, Listed, Plan, RecordColumns, Store, WholeVersion,
+        ListQuery, Listed, Plan, RecordColumns, Store, StoreParts, WholeVersion,
     },
     tiers::{Archive, Moving, Tiers},
 };
@@ -225,5 +225,9 @@ impl Store for Restless {
 
     fn ability(&self, test: &Test) -> Ability {
         self.tiers.ability(test)
+    }
+
+    fn parts(&self) -> Option<StoreParts> {
+        self.tiers.parts()
     }
 }

@@ -7,7 +7,7 @@ use tracing::{Instrument as _, Span, info_span};
 
 use super::{
     AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, Hold, ListQuery,
-    Listed, Plan, RecordColumns, Store,
+    Listed, Plan, RecordColumns, Store, StoreParts,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;
@@ -120,5 +120,9 @@ impl Store for Traced {
 
     fn ability(&self, test: &Test) -> Ability {
         self.0.ability(test)
+    }
+
+    fn parts(&self) -> Option<StoreParts> {
+        self.0.parts()
     }
 }

@@ -123,6 +123,14 @@ pub(super) const CASES: &[Case] = &[
         missing: &[0],
     },
     Case {
+        method: "ListArchiveFiles",
+        verb: "list",
+        resource: "records",
+        grpc: |p, _| json!({"parent": p}),
+        rest: |p, _| query(p, "/archivefiles"),
+        missing: &[0],
+    },
+    Case {
         method: "CreateRecord",
         verb: "create",
         resource: "records",
