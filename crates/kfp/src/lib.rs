@@ -3,6 +3,7 @@
 //! [`model`] is what is kept, [`store`] what each store of it can do, and [`query`] which items a list gives, the same
 //! on every store. Messages of the API, rights and the audit log are not here.
 
+mod database;
 pub mod error;
 pub mod model;
 pub mod names;
@@ -10,4 +11,5 @@ pub mod query;
 pub mod spec;
 pub mod store;
 
+pub use database::Database;
 pub use error::Error;
