@@ -1,0 +1,3 @@
+//! The Kubeflow pipelines store.
+
+pub mod spec;
