@@ -1,3 +1,4 @@
 //! The Kubeflow pipelines store.
 
+pub mod package;
 pub mod spec;
