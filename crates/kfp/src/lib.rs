@@ -1,4 +1,5 @@
 //! The Kubeflow pipelines store.
 
+pub mod download;
 pub mod package;
 pub mod spec;
