@@ -299,3 +299,12 @@ fn shown(url: &str) -> String {
     };
     format!("`{}`", text.escape_debug())
 }
+
+impl From<Error> for crate::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Trust(_) => Self::unavailable(error.to_string()),
+            _ => Self::invalid(error.to_string()),
+        }
+    }
+}

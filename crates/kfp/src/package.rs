@@ -144,3 +144,9 @@ fn content(entry: impl Read) -> Result<Vec<u8>, Error> {
         false => Ok(text),
     }
 }
+
+impl From<Error> for crate::Error {
+    fn from(error: Error) -> Self {
+        Self::invalid(error.to_string())
+    }
+}

@@ -9,8 +9,9 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use crate::{error::Error, model::Spec};
 use check::Path;
 
 /// The version of the schema that is read.
@@ -158,14 +159,20 @@ impl Documents {
     pub fn name(&self) -> &str {
         &self.name
     }
+}
 
-    /// What answers have as `pipeline_spec`: the pipeline spec, or both in one object.
-    #[must_use]
-    pub fn answer(&self) -> Value {
-        match &self.platform {
-            None => self.pipeline.clone(),
-            Some(platform) => json!({"pipeline_spec": self.pipeline, "platform_spec": platform}),
+impl From<Documents> for Spec {
+    fn from(documents: Documents) -> Self {
+        Self {
+            pipeline: documents.pipeline,
+            platform: documents.platform,
         }
+    }
+}
+
+impl From<Invalid> for Error {
+    fn from(invalid: Invalid) -> Self {
+        Self::invalid(invalid.0)
     }
 }
 

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Documents, check, schema};
+use crate::model::Spec;
 
 const SAMPLES: &[(&str, &str)] = &[
     (
@@ -72,11 +73,16 @@ fn kfp_13_pipelines_that_the_sdk_compiles_are_read_as_protocol_buffers_read_them
 
 #[test]
 fn kfp_46_a_platform_spec_stands_beside_the_pipeline_spec_in_answers() {
-    let alone = Documents::parse(SAMPLES[0].0.as_bytes()).unwrap();
-    assert_eq!(alone.answer(), *alone.pipeline());
-    let both = Documents::parse(SAMPLES[2].0.as_bytes()).unwrap();
-    let expected = json!({"pipeline_spec": both.pipeline(), "platform_spec": both.platform()});
-    assert_eq!(both.answer(), expected);
+    let shown = |text: &str| {
+        let read = Documents::parse(text.as_bytes()).unwrap();
+        let both = (read.pipeline().clone(), read.platform().cloned());
+        (both, Spec::from(read).shown())
+    };
+    let ((pipeline, platform), alone) = shown(SAMPLES[0].0);
+    assert_eq!((platform, alone), (None, pipeline));
+    let ((pipeline, platform), both) = shown(SAMPLES[2].0);
+    let expected = json!({"pipeline_spec": pipeline, "platform_spec": platform.unwrap()});
+    assert_eq!(both, expected);
 }
 
 #[test]
