@@ -4,6 +4,7 @@
 //! on every store. Messages of the API, rights and the audit log are not here.
 
 pub mod crds;
+mod database;
 pub mod download;
 pub mod error;
 pub mod kubernetes;
@@ -15,4 +16,5 @@ pub mod spec;
 pub mod store;
 pub mod webhooks;
 
+pub use database::Database;
 pub use error::Error;

@@ -19,7 +19,9 @@ pub struct Pipeline {
     pub name: String,
     /// The name, where none was given.
     pub display_name: String,
+    /// May be empty.
     pub description: String,
+    /// Texts under keys that users chose.
     pub tags: Tags,
     /// In whole seconds.
     pub created_at: Timestamp,
@@ -38,7 +40,9 @@ pub struct PipelineVersion {
     pub name: String,
     /// The name, where none was given.
     pub display_name: String,
+    /// May be empty.
     pub description: String,
+    /// Texts under keys that users chose.
     pub tags: Tags,
     /// In whole seconds.
     pub created_at: Timestamp,
@@ -46,6 +50,7 @@ pub struct PipelineVersion {
     pub package_url: String,
     /// Where its source is; may be empty.
     pub code_source_url: String,
+    /// How far it is.
     pub status: Status,
     /// The specification, or why what is stored is none.
     pub spec: Result<Spec, String>,
@@ -56,9 +61,12 @@ pub struct PipelineVersion {
 /// How far a version is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Status {
+    /// It can be run.
     #[default]
     Ready,
+    /// It is being made.
     Creating,
+    /// It is being deleted.
     Deleting,
 }
 
@@ -147,11 +155,17 @@ fn sorted(value: &Value) -> Value {
 /// A pipeline to create. A store gives it an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPipeline {
+    /// The namespace it belongs to; may be empty.
     pub namespace: String,
+    /// Unique where it belongs.
     pub name: String,
+    /// What people call it.
     pub display_name: String,
+    /// May be empty.
     pub description: String,
+    /// Texts under keys that users chose.
     pub tags: Tags,
+    /// Its id in the store that it was imported from.
     pub original_id: Option<String>,
     /// The time of a database; the Kubernetes API has its own.
     pub now: Timestamp,
@@ -160,13 +174,21 @@ pub struct NewPipeline {
 /// A version to create. A store gives it an id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewVersion {
+    /// Unique where it belongs.
     pub name: String,
+    /// What people call it.
     pub display_name: String,
+    /// May be empty.
     pub description: String,
+    /// Texts under keys that users chose.
     pub tags: Tags,
+    /// Where its package was downloaded; empty if it was uploaded.
     pub package_url: String,
+    /// Where its source is; may be empty.
     pub code_source_url: String,
+    /// The specification.
     pub spec: Spec,
+    /// Its id in the store that it was imported from.
     pub original_id: Option<String>,
     /// The time of a database; the Kubernetes API has its own.
     pub now: Timestamp,

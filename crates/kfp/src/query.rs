@@ -29,9 +29,15 @@ const MAX_PAGE: u32 = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scope {
     /// The pipelines of a namespace.
-    Pipelines { namespace: String },
+    Pipelines {
+        /// Empty where pipelines belong to none.
+        namespace: String,
+    },
     /// The versions of a pipeline, by its id.
-    Versions { pipeline_id: String },
+    Versions {
+        /// Whether or not there is one.
+        pipeline_id: String,
+    },
 }
 
 impl Scope {
@@ -50,17 +56,22 @@ impl Scope {
 pub struct ListAsk {
     /// What the page before gave as [`Page::next`]; empty for the first one.
     pub page_token: String,
+    /// Most items; 0 stands for the default.
     pub page_size: i32,
+    /// A field, and `asc` or `desc` after it; empty for the default.
     pub sort_by: String,
+    /// JSON; empty if all items pass.
     pub filter: String,
 }
 
 /// Which page of which list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
+    /// Of what the list is.
     pub scope: Scope,
     /// Tests, all of which an item passes.
     pub predicates: Vec<Predicate>,
+    /// The order.
     pub sort: Sort,
     /// The last item of the page before.
     pub after: Option<Position>,
@@ -73,13 +84,16 @@ pub struct Query {
 /// A place in a list, which stays when its item is deleted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
+    /// What the order compares.
     pub key: SortKey,
+    /// A UUID.
     pub id: String,
 }
 
 /// A part of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page<T> {
+    /// In order.
     pub items: Vec<T>,
     /// How many items pass the predicates, on all pages.
     pub total: u64,
@@ -89,6 +103,7 @@ pub struct Page<T> {
 
 /// What lists are of.
 pub trait Item {
+    /// A UUID.
     fn id(&self) -> &str;
 
     /// The text of a field; `None` of a tag that it does not have, and of times.
@@ -99,6 +114,18 @@ pub trait Item {
 
     /// About how many bytes it takes in an answer.
     fn size(&self) -> usize;
+}
+
+impl<T> Page<T> {
+    /// The only page of a list without items.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            items: Vec::new(),
+            total: 0,
+            next: String::new(),
+        }
+    }
 }
 
 impl Query {
@@ -200,15 +227,19 @@ impl Query {
         });
         found.sort_by(|(left, _), (right, _)| self.order(left, right));
         let given = self.given(found.iter().map(|(_, item)| item.size()));
-        let next = match given < found.len() {
-            true => self.token(found[given - 1].0.clone()),
-            false => String::new(),
-        };
-        found.truncate(given);
+        let more = given < found.len();
+        let items = found.into_iter().take(given).map(|(_, item)| item);
+        self.made(items.collect(), total, more)
+    }
+
+    /// The page of items that a store found in order, and whether more follow.
+    pub fn made<T: Item>(&self, items: Vec<T>, total: u64, more: bool) -> Page<T> {
+        let last = items.last().filter(|_| more);
+        let next = last.map(|item| self.token(self.position(item)));
         Page {
-            items: found.into_iter().map(|(_, item)| item).collect(),
+            items,
             total,
-            next,
+            next: next.unwrap_or_default(),
         }
     }
 

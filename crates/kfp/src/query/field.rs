@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 /// What is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listable {
+    /// Pipelines of a namespace.
     Pipelines,
+    /// Versions of a pipeline.
     Versions,
 }
 
@@ -23,11 +25,15 @@ impl Listable {
 /// A part of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Field {
+    /// The id.
     Id,
+    /// The name.
     Name,
+    /// The display name.
     DisplayName,
     /// A time, in whole seconds. All others are texts.
     CreatedAt,
+    /// The description.
     Description,
     /// Of pipelines.
     Namespace,

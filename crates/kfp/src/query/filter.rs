@@ -23,6 +23,7 @@ pub struct Predicate {
 /// What is asked about the value of a field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Test {
+    /// It compares so with a value.
     Compare(Comparison, Operand),
     /// It is one of these.
     In(Vec<Operand>),
@@ -30,13 +31,20 @@ pub enum Test {
     Substring(String),
 }
 
+/// How two values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Comparison {
+    /// `=`
     Equals,
+    /// `<>`
     NotEquals,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEquals,
+    /// `<`
     Less,
+    /// `<=`
     LessOrEquals,
 }
 
@@ -44,7 +52,9 @@ pub enum Comparison {
 /// compared by their code points.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Operand {
+    /// Of a time.
     Seconds(i64),
+    /// Of a text.
     Text(String),
 }
 
@@ -65,11 +75,13 @@ impl Predicate {
         makes_sense.then_some(Self { field, test })
     }
 
+    /// What is tested.
     #[must_use]
     pub fn field(&self) -> &Field {
         &self.field
     }
 
+    /// What is asked of it.
     #[must_use]
     pub fn test(&self) -> &Test {
         &self.test
@@ -89,10 +101,22 @@ impl Predicate {
                 None => return false,
             },
         };
-        match &self.test {
-            Test::Compare(how, operand) => how.holds(&value, operand),
-            Test::In(operands) => operands.contains(&value),
-            Test::Substring(part) => match value {
+        self.test.holds(&value)
+    }
+
+    /// Whether it holds of an item whose field is this text.
+    #[must_use]
+    pub fn holds_of(&self, text: &str) -> bool {
+        self.test.holds(&Operand::Text(text.to_owned()))
+    }
+}
+
+impl Test {
+    fn holds(&self, value: &Operand) -> bool {
+        match self {
+            Self::Compare(how, operand) => how.holds(value, operand),
+            Self::In(operands) => operands.contains(value),
+            Self::Substring(part) => match value {
                 Operand::Text(text) => text
                     .to_ascii_lowercase()
                     .contains(&part.to_ascii_lowercase()),
