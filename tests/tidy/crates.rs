@@ -68,7 +68,12 @@ pub(crate) const CRATES: &[Place] = &[
         ],
     ),
     only("parquet", &["crates/archive/src/"]),
-    only("url", &["crates/storage/src/codec/objects*"]),
+    only(
+        "url",
+        &["crates/kfp/src/download*", "crates/storage/src/codec/objects*"],
+    ),
+    only("tar", &["crates/kfp/src/package*"]),
+    only("zip", &["crates/kfp/src/package*"]),
     only(
         "tonic",
         &[
@@ -89,7 +94,7 @@ pub(crate) const CRATES: &[Place] = &[
         "axum",
         &[
             "controller/src/admin.rs",
-            "controller/src/webhook.rs",
+            "crates/cluster/src/webhook.rs",
             "crates/runtime/src/admin*",
             "src/app*",
             "crates/access/src/auth/oidc/tests.rs",
@@ -165,7 +170,8 @@ pub(crate) const CRATES: &[Place] = &[
     only(
         "tokio_rustls",
         &[
-            "controller/src/webhook*",
+            "crates/cluster/src/webhook*",
+            "crates/kfp/src/download/tests.rs",
             "crates/runtime/src/tls.rs",
             "src/app*",
             "src/outgoing.rs",
@@ -191,7 +197,11 @@ pub(crate) const CRATES: &[Place] = &[
     only("jsonwebtoken", &["crates/access/src/auth/oidc*"]),
     only(
         "hyper_rustls",
-        &["crates/access/src/auth/oidc*", "src/outgoing.rs"],
+        &[
+            "crates/access/src/auth/oidc*",
+            "crates/kfp/src/download*",
+            "src/outgoing.rs",
+        ],
     ),
     only("opentelemetry", &["crates/runtime/src/traces.rs"]),
     only("opentelemetry_sdk", &["crates/runtime/src/traces.rs"]),
@@ -217,6 +227,8 @@ const WATCHING: &[&str] = &[
     "watcher/src/",
     "tests/kubesim/src/",
     "crates/access/src/auth/kube*",
+    "crates/kfp/src/kubernetes*",
+    "crates/kfp/src/webhooks*",
     "crates/ray/src/",
 ];
 

@@ -1,0 +1,255 @@
+//! The CustomResourceDefinitions of pipelines and of their versions.
+//!
+//! They are those of Kubeflow, and two more things: a version gets the condition that it is ready by a default, as
+//! nothing else writes it where no server runs; and `kubectl get` shows columns.
+
+use serde_json::{Value, json};
+
+use crate::{
+    kubernetes::{
+        GROUP, PIPELINE, PIPELINE_VERSION, PIPELINE_VERSIONS, PIPELINES, VERSION, condition,
+    },
+    model::Status,
+};
+
+/// What a name of a version is in Kubernetes.
+const VERSION_NAME: &str = r"^[a-z0-9]([a-z0-9\.\-]*[a-z0-9])?$";
+
+/// Both definitions.
+#[must_use]
+pub fn definitions() -> [Value; 2] {
+    [pipelines(), pipeline_versions()]
+}
+
+/// The definition of pipelines.
+#[must_use]
+pub fn pipelines() -> Value {
+    let schema = object(json!({
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+        "spec": object(json!({
+            "displayName": text("The name for people; the name of the object where it is empty."),
+            "description": text("What the pipeline is for."),
+            "tags": tags(),
+        })),
+    }));
+    let columns = json!([
+        {"name": "Display name", "type": "string", "jsonPath": ".spec.displayName"},
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    ]);
+    definition(
+        PIPELINE,
+        PIPELINES,
+        "pipeline",
+        &json!({
+            "additionalPrinterColumns": columns,
+            "schema": {"openAPIV3Schema": schema},
+        }),
+    )
+}
+
+/// The definition of versions.
+#[must_use]
+pub fn pipeline_versions() -> Value {
+    let any = |description: &str| json!({"description": description, "x-kubernetes-preserve-unknown-fields": true});
+    let mut version_name = text(
+        "The name by which the pipeline knows the version; that of the object where it is empty.",
+    );
+    version_name["maxLength"] = json!(253);
+    version_name["pattern"] = json!(VERSION_NAME);
+    let mut spec = object(json!({
+        "displayName": text("The name for people; the name of the version where it is empty."),
+        "description": text("What the version is for."),
+        "codeSourceURL": text("Where the source of the version is."),
+        "pipelineName": text("The name of the Pipeline object of the same namespace that this is a version of."),
+        "versionName": version_name,
+        "pipelineSpec": any("The pipeline spec, as the SDK compiles it."),
+        "platformSpec": any("The platform spec that belongs to it."),
+        "pipelineSpecURI": text("Where the pipeline spec was downloaded."),
+        "tags": tags(),
+    }));
+    spec["required"] = json!(["pipelineSpec"]);
+    let mut schema = object(json!({
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+        "spec": spec,
+        "status": status(),
+    }));
+    schema["required"] = json!(["spec"]);
+    let columns = json!([
+        {"name": "Pipeline", "type": "string", "jsonPath": ".spec.pipelineName"},
+        {"name": "Version", "type": "string", "jsonPath": ".spec.versionName"},
+        {"name": "Status", "type": "string", "jsonPath": ".status.conditions[0].reason"},
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    ]);
+    definition(
+        PIPELINE_VERSION,
+        PIPELINE_VERSIONS,
+        "pipelineversion",
+        &json!({
+            "subresources": {"status": {}},
+            "additionalPrinterColumns": columns,
+            "schema": {"openAPIV3Schema": schema},
+        }),
+    )
+}
+
+fn definition(kind: &str, plural: &str, singular: &str, version: &Value) -> Value {
+    let mut served = json!({"name": VERSION, "served": true, "storage": true});
+    for (key, value) in version.as_object().into_iter().flatten() {
+        served[key] = value.clone();
+    }
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{GROUP}")},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind,
+                "listKind": format!("{kind}List"),
+                "plural": plural,
+                "singular": singular,
+            },
+            "versions": [served],
+        },
+    })
+}
+
+fn status() -> Value {
+    let mut condition_schema = object(json!({
+        "type": {
+            "type": "string",
+            "maxLength": 316,
+            "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+        },
+        "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
+        "reason": {"type": "string"},
+        "message": {"type": "string", "maxLength": 32768},
+    }));
+    condition_schema["required"] = json!(["type", "status", "reason", "message"]);
+    let mut status = object(json!({"conditions": {"type": "array", "items": condition_schema}}));
+    status["default"] = json!({"conditions": [condition(Status::Ready)]});
+    status
+}
+
+fn object(properties: Value) -> Value {
+    json!({"type": "object", "properties": properties})
+}
+
+fn text(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+fn tags() -> Value {
+    json!({
+        "type": "object",
+        "description": "Texts under keys that users choose.",
+        "additionalProperties": {"type": "string"},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{definitions, pipeline_versions, pipelines};
+
+    const FILE: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../deploy/components/pipelines/crds.yaml"
+    );
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "tests may read the environment")]
+    fn kfp_01_the_file_that_is_installed_is_the_definitions() {
+        if std::env::var_os("HINDSIGHT_TEST_BLESS").is_some() {
+            let head = "# Made of crates/kfp/src/crds.rs: HINDSIGHT_TEST_BLESS=1 cargo test -p hindsight-kfp crds\n";
+            let texts =
+                definitions().map(|definition| serde_saphyr::to_string(&definition).unwrap());
+            std::fs::write(FILE, format!("{head}{}", texts.join("---\n"))).unwrap();
+        }
+        let text = std::fs::read_to_string(FILE).unwrap();
+        let file: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+        assert_eq!(file, definitions());
+        let names = definitions().map(|definition| definition["metadata"]["name"].clone());
+        assert_eq!(
+            names,
+            [
+                "pipelines.pipelines.kubeflow.org",
+                "pipelineversions.pipelines.kubeflow.org"
+            ]
+        );
+    }
+
+    fn version(definition: &Value) -> &Value {
+        let version = &definition["spec"]["versions"][0];
+        assert_eq!(version["name"], "v2beta1");
+        version
+    }
+
+    fn fields(schema: &Value) -> Vec<&str> {
+        schema["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect()
+    }
+
+    #[test]
+    fn kfp_02_pipelines_have_a_description_a_display_name_and_tags() {
+        let definition = pipelines();
+        let version = version(&definition);
+        assert_eq!(version["subresources"], Value::Null);
+        let spec = &version["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        assert_eq!(fields(spec), ["displayName", "description", "tags"]);
+    }
+
+    #[test]
+    fn kfp_03_versions_have_a_pipeline_spec_of_any_form() {
+        let definition = pipeline_versions();
+        let spec = &version(&definition)["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        assert_eq!(spec["required"], json!(["pipelineSpec"]));
+        assert_eq!(
+            fields(spec),
+            [
+                "displayName",
+                "description",
+                "codeSourceURL",
+                "pipelineName",
+                "versionName",
+                "pipelineSpec",
+                "platformSpec",
+                "pipelineSpecURI",
+                "tags"
+            ]
+        );
+        for any in ["pipelineSpec", "platformSpec"] {
+            let any = &spec["properties"][any];
+            assert_eq!(
+                (&any["type"], &any["x-kubernetes-preserve-unknown-fields"]),
+                (&Value::Null, &json!(true))
+            );
+        }
+    }
+
+    #[test]
+    fn kfp_04_kfp_05_a_version_has_the_condition_ready_by_default() {
+        let definition = pipeline_versions();
+        let version = version(&definition);
+        assert_eq!(version["subresources"], json!({"status": {}}));
+        let status = &version["schema"]["openAPIV3Schema"]["properties"]["status"];
+        let ready = json!({"message": "READY", "reason": "READY", "status": "True", "type": "PipelineVersionStatus"});
+        assert_eq!(status["default"], json!({"conditions": [ready]}));
+        let condition = &status["properties"]["conditions"]["items"];
+        assert_eq!(fields(condition), ["type", "status", "reason", "message"]);
+        assert_eq!(
+            condition["required"],
+            json!(["type", "status", "reason", "message"])
+        );
+    }
+}
