@@ -6,6 +6,9 @@ mod owner;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
+use hindsight_cluster::webhook::Answer;
 use hindsight_run::json;
 use kube::Client;
 use serde_json::{Value, json};
@@ -78,6 +81,20 @@ impl Admission {
     #[must_use]
     pub fn new(client: Client, names: NameCheck) -> Self {
         Self { client, names }
+    }
+
+    /// What answers at the paths of both webhooks.
+    #[must_use]
+    pub fn webhooks(self) -> Vec<(&'static str, Answer)> {
+        let at = |path, webhook| {
+            let admission = self.clone();
+            let answer: Answer = Arc::new(move |body| {
+                let admission = admission.clone();
+                Box::pin(async move { admission.answer(webhook, &body).await })
+            });
+            (path, answer)
+        };
+        vec![at(MUTATE, Webhook::Mutate), at(VALIDATE, Webhook::Validate)]
     }
 
     /// The answer to a review of this text.
