@@ -14,6 +14,7 @@ pub mod package;
 pub mod query;
 pub mod spec;
 pub mod store;
+pub mod transfer;
 pub mod webhooks;
 
 pub use database::Database;
