@@ -126,6 +126,9 @@ struct VersionSpec {
     pipeline_spec_uri: Option<String>,
     pipeline_spec: Option<Box<RawValue>>,
     platform_spec: Option<Box<RawValue>>,
+    /// Bytes of both, once they are not kept any more.
+    #[serde(skip)]
+    not_kept: Option<usize>,
     tags: Option<BTreeMap<String, String>>,
 }
 
@@ -232,6 +235,24 @@ impl VersionObject {
         condition
             .and_then(|condition| Status::named(&condition.reason))
             .unwrap_or_default()
+    }
+
+    /// How many bytes its documents take in memory.
+    pub(super) fn kept(&self) -> usize {
+        let specs = [&self.spec.pipeline_spec, &self.spec.platform_spec];
+        specs.into_iter().flatten().map(|raw| raw.get().len()).sum()
+    }
+
+    /// Forgets its documents, but not how large they are.
+    pub(super) fn forget_documents(&mut self) {
+        self.spec.not_kept = Some(self.kept());
+        self.spec.pipeline_spec = None;
+        self.spec.platform_spec = None;
+    }
+
+    /// Whether it has its documents, if it had any.
+    pub(super) fn is_whole(&self) -> bool {
+        self.spec.not_kept.is_none()
     }
 
     /// Its documents, or why there are none.
@@ -344,8 +365,7 @@ impl Item for VersionObject {
     }
 
     fn size(&self) -> usize {
-        let specs = [&self.spec.pipeline_spec, &self.spec.platform_spec];
-        let specs = specs.into_iter().flatten().map(|raw| raw.get().len());
+        let specs = self.spec.not_kept.unwrap_or_else(|| self.kept());
         let tags = self.spec.tags.iter().flatten();
         let tags = tags.map(|(key, value)| key.len() + value.len());
         let texts = [
@@ -354,9 +374,7 @@ impl Item for VersionObject {
             self.spec.pipeline_spec_uri.as_deref(),
         ];
         let texts = texts.into_iter().flatten().map(str::len);
-        self.name().len()
-            + self.display_name().len()
-            + specs.chain(tags).chain(texts).sum::<usize>()
+        self.name().len() + self.display_name().len() + specs + tags.chain(texts).sum::<usize>()
     }
 }
 
