@@ -70,7 +70,10 @@ pub(crate) const CRATES: &[Place] = &[
     only("parquet", &["crates/archive/src/"]),
     only(
         "url",
-        &["crates/kfp/src/download*", "crates/storage/src/codec/objects*"],
+        &[
+            "crates/kfp/src/download*",
+            "crates/storage/src/codec/objects*",
+        ],
     ),
     only("tar", &["crates/kfp/src/package*"]),
     only("zip", &["crates/kfp/src/package*"]),
