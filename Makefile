@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-isolation bench-kfp flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test kfp-test lint tidy model postgres chromium screenshots bench-ui size-ui
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -87,6 +87,12 @@ bench-runs: postgres
 	HINDSIGHT_TEST_PG_KEEP=$${CARGO_TARGET_DIR:-target}/bench/scale/postgres SIZES='$(RUN_SIZES)' \
 		ONLY=runs tests/with-postgres $(CARGO) bench --locked --bench scale
 
+# Lists of SIZE pipelines of Kubeflow with ten versions each, on both databases. STRICT=1 fails where one takes longer
+# than it should.
+bench-kfp: SIZE = 100000
+bench-kfp: postgres
+	SIZE='$(SIZE)' tests/with-postgres $(CARGO) bench --locked --package hindsight-kfp --bench kfp
+
 # Calls of known callers beside calls of anybody, and small calls beside a caller who asks for much.
 bench-isolation: postgres
 	tests/with-postgres $(CARGO) bench --locked --bench isolation
@@ -123,6 +129,11 @@ openapi-test:
 wire-test:
 	$(CARGO) build --locked --workspace --bins
 	tests/wire/check
+
+# The store of pipelines by the kfp SDK, which is installed below target/ from PyPI.
+kfp-test:
+	$(CARGO) build --locked --bin hindsight
+	tests/kfp/check
 
 lint:
 	$(CARGO) fmt --all --check

@@ -14,6 +14,7 @@ mod gate;
 mod health;
 mod homes;
 mod in_process;
+mod kfp;
 mod lingering_socket;
 mod listen;
 mod live;
@@ -45,7 +46,7 @@ use tower_http::cors::CorsLayer;
 use crate::{
     config::{self, Config},
     events::Events,
-    grpc::ResultsServer,
+    grpc::{self, ResultsServer},
     retention::Retention,
 };
 use hindsight_runtime::admin::{self};
@@ -78,6 +79,7 @@ pub struct App {
     grpc: Router,
     rest: Rest,
     has_ray: bool,
+    kfp: Option<(grpc::KfpServer, Duration)>,
     gate: gate::Gate,
     health: health::Health,
     registry: Arc<Registry>,
@@ -143,8 +145,9 @@ impl App {
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
         let mut pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
-        let grpc = ray::services(config, server, (taken, limit), &mut pool)
-            .await?
+        let kfp = kfp::server(config, &server, &opened.pipelines, &mut pool).await?;
+        let routes = ray::services(config, server, (taken, limit), &mut pool).await?;
+        let grpc = kfp::services(routes, kfp.as_ref(), (taken, limit), config)
             .add_service(health_service)
             .into_axum_router();
         let only_json = config.auth == config::Auth::Off;
@@ -165,6 +168,7 @@ impl App {
             grpc,
             rest,
             has_ray: config.enable_ray,
+            kfp: kfp.map(|server| (server, config.request_timeout.get())),
             gate,
             health,
             registry: Arc::new(registry),
@@ -219,9 +223,12 @@ impl App {
         let drained = CancellationToken::new();
         let readiness = readiness(Arc::clone(&self.maintenance), shutdown.clone());
         let pages = admin::router(self.registry, readiness);
-        let mut rest = self.rest.router();
+        let mut rest = self.rest.clone().router();
         if self.has_ray {
             rest = ray::refusals(rest);
+        }
+        if let Some((server, most)) = &self.kfp {
+            rest = kfp::uploads(kfp::pages(rest, server), server, &self.rest, *most);
         }
         let rest = self.gate.before(rest, gate::Protocol::Rest);
         let mut http = probes(rest, &pages);

@@ -29,6 +29,16 @@ choice! {
 }
 
 choice! {
+    /// Where pipelines of Kubeflow are kept.
+    pub enum PipelinesStore: "STORE", "store of pipelines" {
+        /// In the database of results and records.
+        Database = "database",
+        /// As objects of the Kubernetes API, and nowhere else.
+        Kubernetes = "kubernetes",
+    }
+}
+
+choice! {
     /// A version of TLS that is safe.
     pub enum TlsVersion: "VERSION", "version of TLS" {
         /// TLS 1.2, of 2008, for clients without 1.3.

@@ -2,7 +2,7 @@
 
 use hindsight_config::{Problem, Settings as _};
 
-use super::{AuditLog, Auth, Config, Origins, Synchronous};
+use super::{AuditLog, Auth, Config, Origins, PipelinesStore, Synchronous};
 
 impl Config {
     /// What would let in more than was meant, or keep silent about it, or be passed over.
@@ -34,6 +34,12 @@ impl Config {
         }
         if self.ray_kubeconfig.is_some() && !self.enable_ray {
             problems.push(self.problem("ray_kubeconfig", "needs enable_ray too"));
+        }
+        if self.pipelines_kubeconfig.is_some()
+            && (!self.enable_pipelines || self.pipelines_store != PipelinesStore::Kubernetes)
+        {
+            let needs = "needs enable_pipelines and pipelines_store = \"kubernetes\" too";
+            problems.push(self.problem("pipelines_kubeconfig", needs));
         }
         if self.audit_denied_reads && self.audit_log == AuditLog::Off {
             problems.push(self.problem("audit_denied_reads", "needs audit_log too"));

@@ -81,25 +81,6 @@ impl RayServer {
             .map(drop)
     }
 
-    /// Does `work` if the caller may. Once begun it is done and audited, also if the caller goes away.
-    async fn change<T: Send + 'static>(
-        &self,
-        metadata: &MetadataMap,
-        verb: Verb,
-        object: Object,
-        work: impl Future<Output = Result<T, hindsight_ray::Error>> + Send + 'static,
-    ) -> Result<T, Error> {
-        let (by, _grant) = self.server.grant_change(metadata, verb, &object).await?;
-        let service = self.server.service.clone();
-        let done = tokio::spawn(async move {
-            let outcome = work.await.map_err(Error::from);
-            let said = outcome.as_ref().map(drop);
-            service.audit_change(&by, verb, &object, said).await;
-            outcome
-        });
-        done.await.expect("a change of a cluster does not panic")
-    }
-
     async fn create_cluster(
         &self,
         metadata: MetadataMap,
@@ -110,7 +91,9 @@ impl RayServer {
         let object = Object::of(Guarded::Clusters, &namespace, name)?;
         let (clusters, now) = (self.clusters.clone(), self.server.service.now());
         let work = Box::pin(async move { clusters.create(&namespace, cluster, now).await });
-        self.change(&metadata, Verb::Create, object, work).await
+        self.server
+            .change(&metadata, Verb::Create, object, work)
+            .await
     }
 
     async fn get_cluster(
@@ -145,7 +128,9 @@ impl RayServer {
         let object = Object::of(Guarded::Clusters, &namespace, &name)?;
         let clusters = self.clusters.clone();
         let work = Box::pin(async move { clusters.delete(&namespace, &name).await });
-        self.change(&metadata, Verb::Delete, object, work).await
+        self.server
+            .change(&metadata, Verb::Delete, object, work)
+            .await
     }
 
     async fn create_template(
@@ -158,7 +143,9 @@ impl RayServer {
         let object = Object::of(Guarded::ComputeTemplates, &namespace, name)?;
         let clusters = self.clusters.clone();
         let work = Box::pin(async move { clusters.create_template(&namespace, template).await });
-        self.change(&metadata, Verb::Create, object, work).await
+        self.server
+            .change(&metadata, Verb::Create, object, work)
+            .await
     }
 
     async fn get_template(
@@ -192,6 +179,8 @@ impl RayServer {
         let object = Object::of(Guarded::ComputeTemplates, &namespace, &name)?;
         let clusters = self.clusters.clone();
         let work = Box::pin(async move { clusters.delete_template(&namespace, &name).await });
-        self.change(&metadata, Verb::Delete, object, work).await
+        self.server
+            .change(&metadata, Verb::Delete, object, work)
+            .await
     }
 }

@@ -194,6 +194,7 @@ pub(crate) const CRATES: &[Place] = &[
             "watcher/src/main.rs",
         ],
     ),
+    only("multer", &["src/app/kfp/upload.rs"]),
     only("cronexpr", &["src/retention/*"]),
     only("askama", &["web/src/"]),
     only("x509_parser", &["src/app/tls*"]),

@@ -214,7 +214,7 @@ fn pipeline(row: PipelineRow) -> Result<Pipeline, Error> {
 }
 
 fn version(row: VersionRow) -> Result<PipelineVersion, Error> {
-    let spec = serde_json::from_str(&row.spec);
+    let spec = hindsight_run::json::parse(row.spec.as_bytes());
     Ok(PipelineVersion {
         id: row.id,
         pipeline_id: row.pipeline_id,

@@ -119,4 +119,8 @@ impl HasKind for Error {
             Self::Store(error) => error.kind(),
         }
     }
+
+    fn reason(&self) -> Option<&str> {
+        self.short()
+    }
 }

@@ -11,6 +11,7 @@ pub mod kubernetes;
 pub mod model;
 pub mod names;
 pub mod package;
+mod pipelines;
 pub mod query;
 pub mod spec;
 pub mod store;
@@ -19,3 +20,4 @@ pub mod webhooks;
 
 pub use database::Database;
 pub use error::Error;
+pub use pipelines::{AskedPipeline, AskedVersion, Both, Pipelines};

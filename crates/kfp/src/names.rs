@@ -34,9 +34,31 @@ pub fn check_names(of: Listable, name: &str, display_name: &str) -> Result<(), E
         Listable::Pipelines => MAX_PIPELINE_NAME,
         Listable::Versions => MAX_VERSION_NAME,
     };
-    let of = of.name();
-    at_most(&format!("{of}.Name"), name, most)?;
-    at_most(&format!("{of}.DisplayName"), display_name, MAX_DISPLAY_NAME)
+    at_most(&format!("{}.Name", of.name()), name, most)?;
+    check_display_name(of, display_name)
+}
+
+/// Checks the display name of a pipeline or a version.
+///
+/// # Errors
+/// If it is too long, or has control characters.
+pub fn check_display_name(of: Listable, display_name: &str) -> Result<(), Error> {
+    let what = format!("{}.DisplayName", of.name());
+    at_most(&what, display_name, MAX_DISPLAY_NAME)
+}
+
+/// Checks a text that has no other rules.
+///
+/// # Errors
+/// If it has control characters other than those that divide lines and words.
+pub fn check_text(what: &str, text: &str) -> Result<(), Error> {
+    let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    match text.chars().any(odd) {
+        true => Err(Error::invalid(format!(
+            "{what} must not have control characters other than line breaks and tabs"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// Checks a namespace, which may be empty.
@@ -89,6 +111,11 @@ pub fn check_tags(tags: &Tags) -> Result<(), Error> {
         } else if value.chars().nth(MAX_TAG).is_some() {
             format!(
                 "tag value \"{value}\" for key \"{key}\" exceeds maximum length of {MAX_TAG} characters"
+            )
+        } else if key.chars().chain(value.chars()).any(char::is_control) {
+            format!(
+                "tag \"{}\" must not have control characters",
+                key.escape_debug()
             )
         } else {
             continue;

@@ -199,6 +199,22 @@ pub(crate) fn version_ids(row: i64) -> Statement {
     out
 }
 
+/// The statement that gives names of pipelines that do not have as many versions as they say, what each says, and how
+/// many it has.
+pub(crate) fn miscounted(most: i64) -> Statement {
+    let mut out = Statement::new(
+        "SELECT name, versions, has FROM (SELECT name, versions, (SELECT count(*) FROM pipeline_versions \
+         WHERE pipeline_row = pipelines.row_id) AS has FROM pipelines) AS counted WHERE versions <> has LIMIT ",
+    );
+    out.bind(most);
+    out
+}
+
+/// The statement that counts pipelines.
+pub(crate) fn count_all() -> Statement {
+    Statement::new("SELECT count(*) FROM pipelines")
+}
+
 /// The statements that change a pipeline; the first changes one row if it is there.
 pub(crate) fn update_pipeline(id: &str, change: &PipelineChange) -> Vec<Statement> {
     let mut out = Statement::new("UPDATE pipelines SET ");
