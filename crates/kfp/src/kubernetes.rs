@@ -7,15 +7,10 @@ mod calls;
 mod find;
 mod object;
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::HashMap, fmt, sync::Mutex};
 
 use async_trait::async_trait;
-use futures::{StreamExt as _, TryStreamExt as _};
-use hindsight_runtime::error::{HasKind as _, report};
+use hindsight_runtime::error::report;
 use kube::Client;
 use serde_json::{Value, json};
 use tracing::warn;
@@ -30,7 +25,7 @@ use crate::{
     error::Error,
     model::{Change, NewPipeline, NewVersion, Pipeline, PipelineVersion},
     names,
-    query::{Field, Page, Query, Scope},
+    query::{Page, Query, Scope},
     store::PipelineStore,
 };
 use calls::{Calls, Deleted};

@@ -6,9 +6,9 @@ mod owner;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
-use hindsight_cluster::webhook::Answer;
+use hindsight_cluster::{ConnectError, choose_cryptography, connect, webhook::Answer};
 use hindsight_run::json;
 use kube::Client;
 use serde_json::{Value, json};
@@ -77,6 +77,18 @@ struct Review<'a> {
 }
 
 impl Admission {
+    /// Asks the API server of a kubeconfig, or the one that this process runs in or is configured for.
+    ///
+    /// # Errors
+    /// If no cluster is named, or not in a way that can be used.
+    pub async fn connect(
+        kubeconfig: Option<PathBuf>,
+        names: NameCheck,
+    ) -> Result<Self, ConnectError> {
+        choose_cryptography();
+        Ok(Self::new(connect(kubeconfig).await?, names))
+    }
+
     /// Asks the API server that this client reaches.
     #[must_use]
     pub fn new(client: Client, names: NameCheck) -> Self {

@@ -133,9 +133,7 @@ impl KubernetesStore {
         if !is_uid(id) {
             return Err(Error::no_pipeline(id));
         }
-        let all: Vec<PipelineObject> = Calls::pipelines(&self.client, self.everywhere())
-            .list("")
-            .await?;
+        let all = self.all_pipelines(self.everywhere()).await?;
         let found = all.into_iter().find(|pipeline| pipeline.metadata.uid == id);
         let found = found.ok_or_else(|| Error::no_pipeline(id))?;
         self.remember(&found.metadata);
