@@ -166,6 +166,7 @@ contract:
 	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p kubesim --test contract a_real_server -- --nocapture
 	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-watcher --test it real::the_watcher_does_the_same_on_a_real_server -- --nocapture
 	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-controller --test it real::the_controller_does_the_same_on_a_real_server -- --nocapture
+	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-kfp --test kubernetes real::the_store_and_the_webhooks_do_the_same_on_a_real_server -- --nocapture
 
 # The house rules alone.
 tidy:

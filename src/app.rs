@@ -59,6 +59,7 @@ use hindsight_web::Web;
 use assembly::{engine, probes, readiness, secured, service, store, tokens};
 
 pub use error::Error;
+pub use kfp::admission::Webhooks;
 pub use live::{Live, audit};
 pub use objects::{archive_bucket, foreign_logs, object_backend, object_backend_at};
 pub use retention::retention_of;
@@ -80,6 +81,7 @@ pub struct App {
     rest: Rest,
     has_ray: bool,
     kfp: Option<(grpc::KfpServer, Duration)>,
+    webhooks: Option<Webhooks>,
     gate: gate::Gate,
     health: health::Health,
     registry: Arc<Registry>,
@@ -157,6 +159,7 @@ impl App {
         let web = web::pages(config, callers, &*opened.maintenance, &in_process, &clock)
             .await
             .map_err(unusable)?;
+        let webhooks = Webhooks::of(config).await?;
         let (api, address) = listen::bind(config.listen, "listen").await?;
         let (admin, admin_address) = listen::admin(config).await?.unzip();
         Ok(Self {
@@ -169,6 +172,7 @@ impl App {
             rest,
             has_ray: config.enable_ray,
             kfp: kfp.map(|server| (server, config.request_timeout.get())),
+            webhooks,
             gate,
             health,
             registry: Arc::new(registry),
@@ -201,6 +205,11 @@ impl App {
     /// Where metrics and health pages are, unless they are off.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin_address
+    }
+
+    /// Where admission webhooks of pipelines are, if they are served.
+    pub fn webhooks_address(&self) -> Option<SocketAddr> {
+        self.webhooks.as_ref().map(Webhooks::address)
     }
 
     /// A channel to this server that does not leave the process; whoever asks through it is asked
@@ -248,6 +257,10 @@ impl App {
         let sweeps = sweep::begin(&self.maintenance, &self.clock, self.changes_retention);
         let events = assembly::sending(self.events, &self.stopping);
         let retention = retention::passing(self.retention, &self.stopping);
+        let webhooks = self.webhooks.map(|webhooks| {
+            // They answer until the last request of a client is answered, which may write objects.
+            tokio::spawn(webhooks.run(drained.clone()))
+        });
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
         let reload = tokio::spawn(reload::watch(self.reload));
         tracing::info!(address = %self.address, "serving");
@@ -296,6 +309,9 @@ impl App {
             tracing::warn!("a query is still running; store not closed cleanly");
         }
         drained.cancel();
+        if let Some(webhooks) = webhooks {
+            webhooks.await.expect("the webhooks do not panic");
+        }
         if let Some(admin) = admin {
             stop_admin(admin).await?;
         }

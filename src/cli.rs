@@ -35,6 +35,7 @@ mod migrate;
 mod open;
 mod output;
 mod pager;
+mod pipelines;
 mod place;
 mod progress;
 mod purge;
@@ -114,6 +115,7 @@ Keep a database:
   backup      Copy a SQLite database while it is in use
   restore     Bring back a backup
   copy        Copy a database into another
+  pipelines   Move pipelines of Kubeflow between stores, as manifests
   retention   Move old runs to the archive and delete them by policies, or list which
   archive     Verify the archive, or put records back from it
   purge       Delete for good, free pages and object store included
@@ -248,6 +250,7 @@ fn keeping(root: Command) -> Command {
             copy::Copy::augment_args(Command::new("copy")),
             &["objects_above"],
         ))
+        .subcommand(pipelines::command())
         .subcommand(index::command())
         .subcommand(retention::command())
         .subcommand(archive::command())
@@ -301,6 +304,7 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("backup", sub)) => backup::run_backup(sub),
         Some(("restore", sub)) => backup::run_restore(sub),
         Some(("copy", sub)) => copy::run(sub),
+        Some(("pipelines", sub)) => pipelines::run(sub),
         Some(("index", sub)) => index::run(sub),
         Some(("retention", sub)) => retention::run(sub),
         Some(("archive", sub)) => archive::run(sub),

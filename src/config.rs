@@ -26,7 +26,10 @@ use std::collections::BTreeMap;
 
 pub use self::{
     audit::AuditLog,
-    choices::{Auth, FilterLanguage, ObjectFormat, PipelinesStore, Synchronous, TlsVersion, Ui},
+    choices::{
+        Auth, FilterLanguage, ObjectFormat, PipelinesStore, Synchronous, TlsVersion, Ui,
+        VersionNameCheck,
+    },
     ciphers::CipherSuites,
     database::DbUrl,
     hosts::Hosts,

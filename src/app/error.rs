@@ -60,6 +60,9 @@ pub enum Error {
     /// Packages of pipelines cannot be downloaded.
     #[error("packages of pipelines (enable_pipelines) cannot be downloaded")]
     Downloads(#[source] hindsight_kfp::download::Error),
+    /// The admission webhooks have no certificate.
+    #[error("the admission webhooks of pipelines cannot be served")]
+    Webhooks(#[source] hindsight_runtime::tls::Error),
     /// Connections cannot be secured.
     #[error("secure connections (TLS) cannot be offered")]
     Tls(#[source] TlsError),

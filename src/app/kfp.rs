@@ -1,5 +1,6 @@
 //! The pipelines store of Kubeflow, where it is enabled.
 
+pub(super) mod admission;
 mod upload;
 
 use std::sync::Arc;

@@ -39,6 +39,16 @@ choice! {
 }
 
 choice! {
+    /// What is done about PipelineVersion objects whose names do not fit together.
+    pub enum VersionNameCheck: "CHECK", "check of names" {
+        /// They are refused.
+        Enforce = "enforce",
+        /// They are accepted with a warning.
+        Warn = "warn",
+    }
+}
+
+choice! {
     /// A version of TLS that is safe.
     pub enum TlsVersion: "VERSION", "version of TLS" {
         /// TLS 1.2, of 2008, for clients without 1.3.

@@ -8,7 +8,10 @@ use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 
 use super::{
     audit::AuditLog,
-    choices::{Auth, FilterLanguage, ObjectFormat, PipelinesStore, Synchronous, TlsVersion, Ui},
+    choices::{
+        Auth, FilterLanguage, ObjectFormat, PipelinesStore, Synchronous, TlsVersion, Ui,
+        VersionNameCheck,
+    },
     ciphers::CipherSuites,
     clusters::Clusters,
     database::DbUrl,
@@ -280,6 +283,17 @@ settings! {
     pipelines_url_domains: Option<Hosts>;
     /// Download packages over `http` too.
     pipelines_url_http: bool = "false";
+    /// Address and port of the admission webhooks of PipelineVersion objects, such as `0.0.0.0:8443`, or `off`.
+    pipelines_webhook_listen: Option<SocketAddr> = "off";
+    /// Certificates of the webhooks in PEM. Read again when they change, as the next.
+    pipelines_webhook_cert: Option<PathBuf>;
+    /// Private key of `pipelines_webhook_cert`, in PEM.
+    pipelines_webhook_key: Option<PathBuf>;
+    /// What the webhook does about PipelineVersion objects whose names do not fit together: `enforce`, refuse them, or
+    /// `warn`.
+    pipeline_version_name_check: VersionNameCheck = "enforce";
+    /// Serve the two webhooks for all namespaces and nothing else: no gRPC, no REST and no database.
+    global_kubernetes_webhook_mode: bool = "false";
 
     ["Logs, traces and audit"]
     /// Level of log events: `error`, `warn`, `info`, `debug`, `trace` or `off`, and per module

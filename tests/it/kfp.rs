@@ -5,7 +5,9 @@ mod history;
 mod lists;
 mod pipelines;
 mod refusals;
+mod transfer;
 mod uploads;
+mod webhooks;
 
 use kubesim::{Crd, Listening, Sim};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -33,7 +35,7 @@ enum Store {
 struct Scene {
     store: Store,
     sim: Sim,
-    _listening: Listening,
+    listening: Listening,
     server: TestServer,
     database: Database,
 }
@@ -64,7 +66,7 @@ async fn scene(store: Store, more: &[(&str, &str)]) -> Option<Scene> {
     Some(Scene {
         store,
         sim,
-        _listening: listening,
+        listening,
         server,
         database,
     })

@@ -4,20 +4,18 @@
 //! once. Filters, orders and pages are those of [`Query::page`].
 
 mod calls;
+mod find;
 mod object;
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Mutex, PoisonError},
-};
+use std::{collections::HashMap, fmt, sync::Mutex};
 
 use async_trait::async_trait;
-use hindsight_runtime::error::{HasKind as _, report};
+use hindsight_runtime::error::report;
 use kube::Client;
 use serde_json::{Value, json};
 use tracing::warn;
 
+pub use find::{Reference, find_pipeline};
 pub use object::{
     API_VERSION, CONDITION, GROUP, ORIGINAL_ID, PIPELINE, PIPELINE_ID_LABEL, PIPELINE_LABEL,
     PIPELINE_VERSION, PIPELINE_VERSIONS, PIPELINES, VERSION, condition, label_of_name,
@@ -31,13 +29,11 @@ use crate::{
     store::PipelineStore,
 };
 use calls::{Calls, Deleted};
+use find::Room;
 use object::{PipelineObject, VersionObject};
 
 /// How often a change of an object is tried while others change it.
 const TRIES: usize = 5;
-
-/// Most objects of which it is remembered where they are.
-const REMEMBERED: usize = 20_000;
 
 /// Pipelines and versions as objects of one Kubernetes cluster.
 pub struct KubernetesStore {
@@ -77,113 +73,6 @@ impl KubernetesStore {
             all_namespaces: true,
             ..Self::of_namespace(client, namespace)
         }
-    }
-
-    /// Where to look for objects whose namespace is not known.
-    fn everywhere(&self) -> Option<&str> {
-        (!self.all_namespaces).then_some(self.namespace.as_str())
-    }
-
-    fn place(&self, uid: &str) -> Option<(String, String)> {
-        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.get(uid).cloned()
-    }
-
-    fn remember(&self, metadata: &object::Metadata) {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if places.len() >= REMEMBERED {
-            places.clear();
-        }
-        let place = (metadata.namespace.clone(), metadata.name.clone());
-        places.insert(metadata.uid.clone(), place);
-    }
-
-    /// The Pipeline object with this uid.
-    async fn pipeline_object(&self, id: &str) -> Result<PipelineObject, Error> {
-        if let Some((namespace, name)) = self.place(id) {
-            let calls = Calls::pipelines(&self.client, Some(&namespace));
-            let found: Option<PipelineObject> = calls.get(&name).await?;
-            if let Some(found) = found.filter(|found| found.metadata.uid == id) {
-                return Ok(found);
-            }
-        }
-        if !is_uid(id) {
-            return Err(Error::no_pipeline(id));
-        }
-        let all: Vec<PipelineObject> = Calls::pipelines(&self.client, self.everywhere())
-            .list("")
-            .await?;
-        let found = all.into_iter().find(|pipeline| pipeline.metadata.uid == id);
-        let found = found.ok_or_else(|| Error::no_pipeline(id))?;
-        self.remember(&found.metadata);
-        Ok(found)
-    }
-
-    /// The versions of a pipeline.
-    async fn version_objects(
-        &self,
-        pipeline: &PipelineObject,
-    ) -> Result<Vec<VersionObject>, Error> {
-        let metadata = &pipeline.metadata;
-        let calls = Calls::versions(&self.client, Some(&metadata.namespace));
-        let labelled = format!("{PIPELINE_ID_LABEL}={}", metadata.uid);
-        // Without the webhook, objects of others have no label.
-        let unlabelled = format!("!{PIPELINE_ID_LABEL}");
-        let (labelled, unlabelled) = futures::try_join!(
-            calls.list::<VersionObject>(&labelled),
-            calls.list(&unlabelled)
-        )?;
-        let mut versions: Vec<_> = labelled.into_iter().chain(unlabelled).collect();
-        versions.retain(|version| version.belongs_to(metadata));
-        Ok(versions)
-    }
-
-    /// The PipelineVersion object of a pipeline with this uid, and the pipeline.
-    async fn version_object(
-        &self,
-        pipeline_id: &str,
-        id: &str,
-    ) -> Result<(PipelineObject, VersionObject), Error> {
-        let missing = |error: Error| match error.kind() {
-            hindsight_runtime::error::ErrorKind::Missing => Error::no_version(id),
-            _ => error,
-        };
-        let pipeline = self.pipeline_object(pipeline_id).await.map_err(missing)?;
-        if let Some((namespace, name)) = self.place(id) {
-            let calls = Calls::versions(&self.client, Some(&namespace));
-            let found: Option<VersionObject> = calls.get(&name).await?;
-            if let Some(found) = found.filter(|found| found.metadata.uid == id) {
-                return match found.belongs_to(&pipeline.metadata) {
-                    true => Ok((pipeline, found)),
-                    false => Err(Error::no_version(id)),
-                };
-            }
-        }
-        let versions = self.version_objects(&pipeline).await?;
-        let found = versions
-            .into_iter()
-            .find(|version| version.metadata.uid == id);
-        let found = found.ok_or_else(|| Error::no_version(id))?;
-        self.remember(&found.metadata);
-        Ok((pipeline, found))
-    }
-
-    /// Whether a pipeline has a version of this name, under one of the names that its object can have.
-    async fn has_version(&self, pipeline: &PipelineObject, name: &str) -> Result<bool, Error> {
-        let calls = Calls::versions(&self.client, Some(&pipeline.metadata.namespace));
-        for object in [
-            names::version_object(&pipeline.metadata.name, name)?,
-            name.to_owned(),
-        ] {
-            let found: Option<VersionObject> = calls.get(&object).await?;
-            let is_it = |found: &VersionObject| {
-                found.belongs_to(&pipeline.metadata) && found.name() == name
-            };
-            if found.as_ref().is_some_and(is_it) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     fn namespace_of<'a>(&'a self, asked: &'a str) -> &'a str {
@@ -234,44 +123,6 @@ impl KubernetesStore {
         }
         Ok(made)
     }
-}
-
-/// Which pipeline an object belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reference {
-    /// Name of the Pipeline object.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
-}
-
-/// The Pipeline object of a name in a namespace, as the API server has it now.
-///
-/// # Errors
-/// If the API server does not say.
-pub async fn find_pipeline(
-    client: &Client,
-    namespace: &str,
-    name: &str,
-) -> Result<Option<Reference>, Error> {
-    // Anything else would be another path of the API.
-    let is_object = names::check_pipeline_object(name).is_ok() && !namespace.is_empty();
-    if !is_object || names::check_namespace(namespace).is_err() {
-        return Ok(None);
-    }
-    let found: Option<PipelineObject> = Calls::pipelines(client, Some(namespace)).get(name).await?;
-    Ok(found.map(|found| Reference {
-        name: found.metadata.name,
-        uid: found.metadata.uid,
-    }))
-}
-
-/// Whether it may be the uid of an object, for which all are looked through.
-fn is_uid(id: &str) -> bool {
-    id.len() == 36
-        && id
-            .bytes()
-            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
 /// The merge patch that a change is for an object of this version with tags of these keys.
@@ -380,10 +231,7 @@ impl PipelineStore for KubernetesStore {
         if let Some(namespace) = namespace {
             names::check_namespace(namespace)?;
         }
-        let all = Calls::pipelines(&self.client, namespace)
-            .list::<PipelineObject>("")
-            .await?;
-        let page = query.page(all);
+        let page = query.page(self.all_pipelines(namespace).await?);
         for pipeline in &page.items {
             self.remember(&pipeline.metadata);
         }
@@ -400,12 +248,14 @@ impl PipelineStore for KubernetesStore {
             Scope::Pipelines { .. } => "",
         };
         let pipeline = self.pipeline_object(id).await?;
-        let page = query.page(self.version_objects(&pipeline).await?);
+        let versions = self.version_objects(&pipeline, Room::of(query)).await?;
+        let page = query.page(versions);
         for version in &page.items {
             self.remember(&version.metadata);
         }
+        let items = self.with_documents(page.items).await?;
         Ok(Page {
-            items: page.items.iter().map(|version| version.read(id)).collect(),
+            items: items.iter().map(|version| version.read(id)).collect(),
             total: page.total,
             next: page.next,
         })
@@ -444,7 +294,7 @@ impl PipelineStore for KubernetesStore {
 
     async fn delete_pipeline(&self, id: &str, cascade: bool) -> Result<Vec<String>, Error> {
         let pipeline = self.pipeline_object(id).await?;
-        let mut versions = self.version_objects(&pipeline).await?;
+        let mut versions = self.version_objects(&pipeline, Room::Page).await?;
         versions.retain(|version| !version.metadata.is_deleting());
         if let Some(version) = versions.first()
             && !cascade

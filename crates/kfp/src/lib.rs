@@ -16,6 +16,7 @@ mod pipelines;
 pub mod query;
 pub mod spec;
 pub mod store;
+pub mod transfer;
 pub mod webhooks;
 
 pub use database::Database;

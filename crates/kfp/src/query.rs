@@ -206,6 +206,12 @@ impl Query {
         predicates.all(|predicate| predicate.accepts(item))
     }
 
+    /// Whether a predicate or the order looks at a field.
+    #[must_use]
+    pub fn looks_at(&self, field: &Field) -> bool {
+        self.sort.field == *field || self.predicates.iter().any(|test| test.is_about(field))
+    }
+
     /// Which of two places comes first.
     #[must_use]
     pub fn order(&self, left: &Position, right: &Position) -> Ordering {

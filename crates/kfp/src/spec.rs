@@ -4,7 +4,7 @@
 //! What a pipeline does (its graph, images and parameters) is not judged here.
 
 mod check;
-mod read;
+pub(crate) mod read;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::{error::Error, model::Spec};
 use check::Path;
+use read::Limits;
 
 /// The version of the schema that is read.
 pub const SCHEMA_VERSION: &str = "2.1.0";
@@ -58,7 +59,7 @@ impl Documents {
     /// If a document is neither or has a field that the schema does not know, or the text is too large once read;
     /// the error names the document, the field and its value.
     pub fn parse(text: &[u8]) -> Result<Self, Invalid> {
-        let documents = read::documents(text).map_err(Invalid::unparsed)?;
+        let documents = read::documents(text, Limits::PACKAGE).map_err(Invalid::unparsed)?;
         let (mut pipeline, mut platform) = (None, None);
         for (index, document) in documents.into_iter().enumerate() {
             let at = format!("document {}", index + 1);

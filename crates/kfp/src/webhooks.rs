@@ -6,6 +6,9 @@ mod owner;
 #[cfg(test)]
 mod tests;
 
+use std::{path::PathBuf, sync::Arc};
+
+use hindsight_cluster::{ConnectError, choose_cryptography, connect, webhook::Answer};
 use hindsight_run::json;
 use kube::Client;
 use serde_json::{Value, json};
@@ -74,10 +77,36 @@ struct Review<'a> {
 }
 
 impl Admission {
+    /// Asks the API server of a kubeconfig, or the one that this process runs in or is configured for.
+    ///
+    /// # Errors
+    /// If no cluster is named, or not in a way that can be used.
+    pub async fn connect(
+        kubeconfig: Option<PathBuf>,
+        names: NameCheck,
+    ) -> Result<Self, ConnectError> {
+        choose_cryptography();
+        Ok(Self::new(connect(kubeconfig).await?, names))
+    }
+
     /// Asks the API server that this client reaches.
     #[must_use]
     pub fn new(client: Client, names: NameCheck) -> Self {
         Self { client, names }
+    }
+
+    /// What answers at the paths of both webhooks.
+    #[must_use]
+    pub fn webhooks(self) -> Vec<(&'static str, Answer)> {
+        let at = |path, webhook| {
+            let admission = self.clone();
+            let answer: Answer = Arc::new(move |body| {
+                let admission = admission.clone();
+                Box::pin(async move { admission.answer(webhook, &body).await })
+            });
+            (path, answer)
+        };
+        vec![at(MUTATE, Webhook::Mutate), at(VALIDATE, Webhook::Validate)]
     }
 
     /// The answer to a review of this text.

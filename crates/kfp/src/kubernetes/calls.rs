@@ -14,8 +14,14 @@ use tokio::time::timeout;
 use super::object::{GROUP, PIPELINE_VERSIONS, PIPELINES, VERSION};
 use crate::error::Error;
 
+/// Objects of the first answer to a list.
+const FIRST_PAGE: u32 = 100;
+
+/// Bytes that a further answer to a list may have, if its objects are as large as those before.
+const PAGE_BYTES: usize = 8 << 20;
+
 /// Most objects of one answer to a list.
-const PAGE: u32 = 500;
+const LARGEST_PAGE: usize = 2000;
 
 /// A kind in a namespace, or in all of them.
 #[derive(Clone)]
@@ -73,18 +79,28 @@ impl<'a> Calls<'a> {
         })
     }
 
-    /// All objects with these labels.
-    pub(super) async fn list<T: DeserializeOwned>(&self, labels: &str) -> Result<Vec<T>, Error> {
-        let mut params = ListParams::default().labels(labels).limit(PAGE);
-        let mut items = Vec::new();
+    /// Gives all objects with these labels to `take`, one answer after the other.
+    pub(super) async fn list<T: DeserializeOwned>(
+        &self,
+        labels: &str,
+        mut take: impl FnMut(Vec<T>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut params = ListParams::default().labels(labels).limit(FIRST_PAGE);
         loop {
             let request = self.path().list(&params);
-            let page: List<T> = self.send(request, |_| None).await?;
-            items.extend(page.items);
-            match page.metadata.r#continue.filter(|token| !token.is_empty()) {
-                Some(token) => params = params.continue_token(&token),
-                None => return Ok(items),
-            }
+            let answer = self.call(request, |_| None).await?;
+            let answer =
+                answer.ok_or_else(|| Error::unavailable("the Kubernetes API gave no answer"))?;
+            let page: List<T> = read(&answer)?;
+            let size = answer.len() / page.items.len().max(1);
+            drop(answer);
+            take(page.items)?;
+            let Some(token) = page.metadata.r#continue.filter(|token| !token.is_empty()) else {
+                return Ok(());
+            };
+            let limit = (PAGE_BYTES / size.max(1)).clamp(1, LARGEST_PAGE);
+            params = params.continue_token(&token);
+            params.limit = u32::try_from(limit).ok();
         }
     }
 
@@ -92,7 +108,7 @@ impl<'a> Calls<'a> {
     pub(super) async fn get<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Error> {
         let request = self.path().get(name, &GetParams::default());
         let sent = self.call(request, |status| is_missing(status).then_some(Ok(None)));
-        sent.await
+        sent.await?.map(|answer| read(&answer)).transpose()
     }
 
     /// Creates an object; nothing if its name is taken.
@@ -105,7 +121,7 @@ impl<'a> Calls<'a> {
         let sent = self.call(request, |status| {
             (status.code == 409 && status.reason == "AlreadyExists").then_some(Ok(None))
         });
-        sent.await
+        sent.await?.map(|answer| read(&answer)).transpose()
     }
 
     /// Changes an object that is still of this version; nothing if it is not.
@@ -120,7 +136,7 @@ impl<'a> Calls<'a> {
         let sent = self.call(request, |status| {
             (status.code == 409 || is_missing(status)).then_some(Ok(None))
         });
-        sent.await
+        sent.await?.map(|answer| read(&answer)).transpose()
     }
 
     /// Changes the status of an object.
@@ -130,9 +146,7 @@ impl<'a> Calls<'a> {
         let request =
             self.path()
                 .patch_subresource("status", name, &PatchParams::default(), &patch);
-        self.send::<serde::de::IgnoredAny>(request, |_| None)
-            .await
-            .map(drop)
+        self.call(request, |_| None).await.map(drop)
     }
 
     /// Deletes the object of this uid, and in the background what it owns.
@@ -145,7 +159,7 @@ impl<'a> Calls<'a> {
             ..DeleteParams::background()
         };
         let request = self.path().delete(name, &params);
-        let sent = self.call::<serde::de::IgnoredAny>(request, |status| {
+        let sent = self.call(request, |status| {
             (status.code == 409 || is_missing(status)).then_some(Ok(None))
         });
         Ok(match sent.await? {
@@ -154,27 +168,16 @@ impl<'a> Calls<'a> {
         })
     }
 
-    async fn send<T: DeserializeOwned>(
-        &self,
-        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-        refused: impl FnOnce(&Status) -> Option<Error>,
-    ) -> Result<T, Error> {
-        let sent = self
-            .call(request, |status| refused(status).map(Err))
-            .await?;
-        sent.ok_or_else(|| Error::unavailable("the Kubernetes API gave no answer"))
-    }
-
     /// `refused` says what a refusal is, unless that is nothing special.
-    async fn call<T: DeserializeOwned>(
+    async fn call(
         &self,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-        refused: impl FnOnce(&Status) -> Option<Result<Option<T>, Error>>,
-    ) -> Result<Option<T>, Error> {
+        refused: impl FnOnce(&Status) -> Option<Result<Option<String>, Error>>,
+    ) -> Result<Option<String>, Error> {
         let unavailable =
             |why: String| Error::unavailable(format!("the Kubernetes API did not do it: {why}"));
         let request = request.map_err(|error| unavailable(error.to_string()))?;
-        match timeout(DEADLINE, self.client.request::<T>(request)).await {
+        match timeout(DEADLINE, self.client.request_text(request)).await {
             Ok(Ok(answer)) => Ok(Some(answer)),
             Ok(Err(kube::Error::Api(status))) => {
                 refused(&status).unwrap_or_else(|| Err(refusal(&status)))
@@ -186,6 +189,14 @@ impl<'a> Calls<'a> {
             }
         }
     }
+}
+
+fn read<T: DeserializeOwned>(answer: &str) -> Result<T, Error> {
+    serde_json::from_str(answer).map_err(|error| {
+        Error::unavailable(format!(
+            "the Kubernetes API answered what is not understood: {error}"
+        ))
+    })
 }
 
 /// Whether an object is missing, and not the kind or the namespace.

@@ -126,6 +126,9 @@ struct VersionSpec {
     pipeline_spec_uri: Option<String>,
     pipeline_spec: Option<Box<RawValue>>,
     platform_spec: Option<Box<RawValue>>,
+    /// Bytes of both, once they are not kept any more.
+    #[serde(skip)]
+    not_kept: Option<usize>,
     tags: Option<BTreeMap<String, String>>,
 }
 
@@ -232,6 +235,24 @@ impl VersionObject {
         condition
             .and_then(|condition| Status::named(&condition.reason))
             .unwrap_or_default()
+    }
+
+    /// How many bytes its documents take in memory.
+    pub(super) fn kept(&self) -> usize {
+        let specs = [&self.spec.pipeline_spec, &self.spec.platform_spec];
+        specs.into_iter().flatten().map(|raw| raw.get().len()).sum()
+    }
+
+    /// Forgets its documents, but not how large they are.
+    pub(super) fn forget_documents(&mut self) {
+        self.spec.not_kept = Some(self.kept());
+        self.spec.pipeline_spec = None;
+        self.spec.platform_spec = None;
+    }
+
+    /// Whether it has its documents, if it had any.
+    pub(super) fn is_whole(&self) -> bool {
+        self.spec.not_kept.is_none()
     }
 
     /// Its documents, or why there are none.
@@ -344,8 +365,7 @@ impl Item for VersionObject {
     }
 
     fn size(&self) -> usize {
-        let specs = [&self.spec.pipeline_spec, &self.spec.platform_spec];
-        let specs = specs.into_iter().flatten().map(|raw| raw.get().len());
+        let specs = self.spec.not_kept.unwrap_or_else(|| self.kept());
         let tags = self.spec.tags.iter().flatten();
         let tags = tags.map(|(key, value)| key.len() + value.len());
         let texts = [
@@ -354,9 +374,7 @@ impl Item for VersionObject {
             self.spec.pipeline_spec_uri.as_deref(),
         ];
         let texts = texts.into_iter().flatten().map(str::len);
-        self.name().len()
-            + self.display_name().len()
-            + specs.chain(tags).chain(texts).sum::<usize>()
+        self.name().len() + self.display_name().len() + specs + tags.chain(texts).sum::<usize>()
     }
 }
 
@@ -440,5 +458,42 @@ fn metadata(name: &str, namespace: &str, original_id: Option<&str>) -> Value {
 fn insert(spec: &mut Value, key: &str, text: &str) {
     if !text.is_empty() {
         spec[key] = json!(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PipelineObject, VersionObject, label_of_name};
+
+    #[test]
+    fn a_spec_of_any_form_breaks_no_list_and_none_of_its_keys_has_a_meaning() {
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        let text = format!(
+            r#"[{{"metadata":{{"name":"a","managedFields":{deep}}},"spec":{{"pipelineSpec":{{"$serde_json::private::RawValue":"["}}}}}},
+                {{"metadata":{{"name":"b"}},"spec":{{"pipelineSpec":{deep}}}}},
+                {{"metadata":{{"name":"c","creationTimestamp":"2026-03-01T10:00:00Z"}},"spec":{{"tags":null}},"status":null}}]"#
+        );
+        let objects: Vec<VersionObject> = serde_json::from_str(&text).unwrap();
+        let why = |index: usize| objects[index].read("p").spec.unwrap_err();
+        assert!(
+            why(0).contains("it has `$serde_json::private::RawValue`"),
+            "{}",
+            why(0)
+        );
+        assert!(why(1).contains("recursion limit exceeded"), "{}", why(1));
+        assert_eq!(why(2), "there is no pipelineSpec");
+        let pipeline: PipelineObject =
+            serde_json::from_str(r#"{"metadata":{"name":"a"}}"#).unwrap();
+        assert_eq!(pipeline.read().display_name, "a");
+    }
+
+    #[test]
+    fn kfp_16_the_label_of_a_name_has_at_most_63_characters_and_ends_in_one_of_a_name() {
+        assert_eq!(label_of_name("a.b"), "a.b");
+        assert_eq!(label_of_name(&"a".repeat(64)), "a".repeat(63));
+        assert_eq!(
+            label_of_name(&format!("{}-.b", "a".repeat(61))),
+            "a".repeat(61)
+        );
     }
 }

@@ -59,6 +59,12 @@ pub enum Operand {
 }
 
 impl Predicate {
+    /// Whether it tests this field.
+    #[must_use]
+    pub fn is_about(&self, field: &Field) -> bool {
+        self.field == *field
+    }
+
     /// The test of a field; `None` if the field has values of another type, or is a tag that is not only tested for
     /// being equal.
     #[must_use]

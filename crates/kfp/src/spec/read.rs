@@ -17,14 +17,38 @@ const MAX_NODES: usize = 250_000;
 /// Most bytes of the strings of a document, counted likewise.
 const MAX_BYTES: usize = 48 << 20;
 
-/// Most documents of a text that are not empty.
-const MAX_DOCUMENTS: usize = 8;
+/// How much a text may become.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Documents that are not empty.
+    pub(crate) documents: usize,
+    /// Values of all documents.
+    pub(crate) nodes: usize,
+    /// Bytes of the strings of all documents.
+    pub(crate) bytes: usize,
+}
+
+impl Limits {
+    /// Those of a package of a stranger.
+    pub(crate) const PACKAGE: Self = Self {
+        documents: 8,
+        nodes: MAX_NODES,
+        bytes: MAX_BYTES,
+    };
+
+    /// Those of a file of the operator, which may have any number of documents.
+    pub(crate) const FILE: Self = Self {
+        documents: usize::MAX,
+        nodes: usize::MAX,
+        bytes: usize::MAX,
+    };
+}
 
 /// Longest part of an error of the parser that is told.
 const LONGEST_ERROR: usize = 300;
 
 /// The documents of a text that are not empty.
-pub(super) fn documents(text: &[u8]) -> Result<Vec<Value>, String> {
+pub(crate) fn documents(text: &[u8], limits: Limits) -> Result<Vec<Value>, String> {
     let text = std::str::from_utf8(text)
         .map_err(|error| format!("not UTF-8 text, at byte {}", error.valid_up_to()))?;
     let text = text.trim_start_matches('\u{feff}');
@@ -36,23 +60,23 @@ pub(super) fn documents(text: &[u8]) -> Result<Vec<Value>, String> {
             Err(_) => {}
         }
     }
-    let mut bytes = MAX_BYTES;
+    let mut bytes = limits.bytes;
     let mut read = Vec::new();
-    for document in serde_saphyr::read_with_options(&mut Cursor::new(text), options()) {
+    for document in serde_saphyr::read_with_options(&mut Cursor::new(text), options(limits)) {
         let document: Charged = document.map_err(|error| one_line(&error.to_string()))?;
-        if read.len() == MAX_DOCUMENTS {
-            return Err(format!("more than {MAX_DOCUMENTS} documents"));
+        if read.len() == limits.documents {
+            return Err(format!("more than {} documents", limits.documents));
         }
         bytes = bytes
             .checked_sub(document.bytes)
-            .ok_or_else(|| format!("more than {MAX_BYTES} bytes, aliases expanded"))?;
+            .ok_or_else(|| format!("more than {} bytes, aliases expanded", limits.bytes))?;
         read.push(document.value);
     }
     Ok(read)
 }
 
 /// YAML as `kubectl` reads it, in which only `true` and `false` are booleans.
-fn options() -> serde_saphyr::Options {
+fn options(limits: Limits) -> serde_saphyr::Options {
     serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
@@ -61,8 +85,11 @@ fn options() -> serde_saphyr::Options {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
             flow_nesting_limit: MAX_DEPTH,
-            max_nodes: MAX_NODES,
-            max_documents: 1024,
+            max_nodes: limits.nodes,
+            max_events: limits.nodes.saturating_mul(3),
+            max_total_scalar_bytes: limits.bytes,
+            max_documents: limits.documents.saturating_mul(128),
+            max_reader_input_bytes: None,
             max_aliases: 10_000,
             max_anchors: 10_000,
             max_recorded_anchor_events: MAX_NODES,

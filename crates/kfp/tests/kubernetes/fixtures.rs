@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use kubesim::{Crd, Sim};
 use serde_json::{Value, json};
 
-pub const GROUP: &str = "pipelines.kubeflow.org";
-pub const API: &str = "pipelines.kubeflow.org/v2beta1";
+pub(crate) const GROUP: &str = "pipelines.kubeflow.org";
+pub(crate) const API: &str = "pipelines.kubeflow.org/v2beta1";
 
 /// A cluster with both kinds, and the store of its namespace `ci`.
-pub fn sim() -> (Sim, KubernetesStore) {
+pub(crate) fn sim() -> (Sim, KubernetesStore) {
     let sim = Sim::new();
     for (kind, plural) in [
         ("Pipeline", "pipelines"),
@@ -28,16 +28,16 @@ pub fn sim() -> (Sim, KubernetesStore) {
     (sim, store)
 }
 
-pub fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     "2026-03-01T10:00:00Z".parse().unwrap()
 }
 
-pub fn tags(pairs: &[(&str, &str)]) -> Tags {
+pub(crate) fn tags(pairs: &[(&str, &str)]) -> Tags {
     let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
     pairs.iter().map(owned).collect()
 }
 
-pub fn pipeline(name: &str) -> NewPipeline {
+pub(crate) fn pipeline(name: &str) -> NewPipeline {
     NewPipeline {
         namespace: String::new(),
         name: name.to_owned(),
@@ -49,14 +49,14 @@ pub fn pipeline(name: &str) -> NewPipeline {
     }
 }
 
-pub fn spec(name: &str) -> Spec {
+pub(crate) fn spec(name: &str) -> Spec {
     Spec {
         pipeline: json!({"pipelineInfo": {"name": name}, "root": {"executorLabel": "e"}, "schemaVersion": "2.1.0"}),
         platform: None,
     }
 }
 
-pub fn version(name: &str) -> NewVersion {
+pub(crate) fn version(name: &str) -> NewVersion {
     NewVersion {
         name: name.to_owned(),
         display_name: name.to_owned(),
@@ -71,23 +71,23 @@ pub fn version(name: &str) -> NewVersion {
 }
 
 /// A Pipeline object as people write it.
-pub fn pipeline_object(namespace: &str, name: &str) -> Value {
+pub(crate) fn pipeline_object(namespace: &str, name: &str) -> Value {
     json!({"apiVersion": API, "kind": "Pipeline", "metadata": {"name": name, "namespace": namespace}})
 }
 
 /// A PipelineVersion object as people write it, of a pipeline that is called so.
-pub fn version_object(pipeline: &str, name: &str) -> Value {
+pub(crate) fn version_object(pipeline: &str, name: &str) -> Value {
     json!({
         "apiVersion": API, "kind": "PipelineVersion", "metadata": {"name": name, "namespace": "ci"},
         "spec": {"pipelineName": pipeline, "pipelineSpec": spec(name).pipeline},
     })
 }
 
-pub fn uid(object: &Value) -> String {
+pub(crate) fn uid(object: &Value) -> String {
     object["metadata"]["uid"].as_str().unwrap().to_owned()
 }
 
-pub fn ask(page_size: i32, page_token: &str, sort_by: &str, filter: &str) -> ListAsk {
+pub(crate) fn ask(page_size: i32, page_token: &str, sort_by: &str, filter: &str) -> ListAsk {
     ListAsk {
         page_token: page_token.to_owned(),
         page_size,
@@ -96,14 +96,14 @@ pub fn ask(page_size: i32, page_token: &str, sort_by: &str, filter: &str) -> Lis
     }
 }
 
-pub fn all_pipelines(namespace: &str, ask: &ListAsk) -> Query {
+pub(crate) fn all_pipelines(namespace: &str, ask: &ListAsk) -> Query {
     let scope = Scope::Pipelines {
         namespace: namespace.to_owned(),
     };
     Query::new(scope, ask, usize::MAX).unwrap()
 }
 
-pub fn all_versions(pipeline_id: &str, ask: &ListAsk) -> Query {
+pub(crate) fn all_versions(pipeline_id: &str, ask: &ListAsk) -> Query {
     let scope = Scope::Versions {
         pipeline_id: pipeline_id.to_owned(),
     };
@@ -111,7 +111,7 @@ pub fn all_versions(pipeline_id: &str, ask: &ListAsk) -> Query {
 }
 
 #[track_caller]
-pub fn refuses<T: std::fmt::Debug>(outcome: Result<T, Error>, kind: ErrorKind, why: &str) {
+pub(crate) fn refuses<T: std::fmt::Debug>(outcome: Result<T, Error>, kind: ErrorKind, why: &str) {
     let error = outcome.unwrap_err();
     assert_eq!((error.kind(), error.to_string().as_str()), (kind, why));
 }

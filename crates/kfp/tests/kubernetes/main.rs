@@ -4,5 +4,6 @@
 mod fixtures;
 mod objects;
 mod pages;
+mod real;
 mod trouble;
 mod versions;

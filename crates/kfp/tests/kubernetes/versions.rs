@@ -286,11 +286,6 @@ async fn kfp_22_a_version_whose_spec_is_broken_is_listed_with_the_reason() {
             "root.x is not a field",
         ),
         ("null", json!(null), "there is no pipelineSpec"),
-        (
-            "key",
-            json!({"$serde_json::private::RawValue": "["}),
-            "it has `$serde_json::private::RawValue`",
-        ),
     ] {
         let mut object = version_object("hello", name);
         object["spec"]["pipelineSpec"] = broken;
@@ -311,7 +306,7 @@ async fn kfp_22_a_version_whose_spec_is_broken_is_listed_with_the_reason() {
         .versions(&all_versions(&made.id, &ask(0, "", "", "")))
         .await
         .unwrap();
-    assert_eq!(page.total, 4);
+    assert_eq!(page.total, 3);
 }
 
 #[tokio::test]
