@@ -6,6 +6,7 @@
 mod aggregate;
 mod claims;
 mod commit;
+mod definitions;
 mod explain;
 mod feed;
 mod holds;

@@ -1,6 +1,7 @@
 //! The pipeline service of Kubeflow: who may, and what is written to the audit log.
 
 mod convert;
+mod history;
 mod service;
 mod upload;
 
@@ -15,6 +16,8 @@ use hindsight_kfp::{
     query::{ListAsk, Page, Query, Scope},
 };
 use tonic::metadata::MetadataMap;
+
+use self::history::History;
 
 pub use self::upload::{UploadedPipeline, UploadedVersion};
 use super::{ResultsServer, call::Name};
@@ -77,6 +80,14 @@ impl KfpServer {
     #[must_use]
     pub fn store_kind(&self) -> &'static str {
         self.pipelines.store().kind()
+    }
+
+    /// Where versions of pipelines of a namespace are kept.
+    fn history(&self, namespace: &str) -> Result<History, Error> {
+        Ok(History {
+            service: self.server.service.clone(),
+            parent: self.parent(namespace)?,
+        })
     }
 
     /// The parent whose rights decide about a namespace of pipelines.
@@ -174,6 +185,12 @@ impl KfpServer {
         };
         self.may_change_version(metadata, Verb::Create, &version)
             .await?;
+        let history = self.history(&self.pipelines.namespace(namespace)?)?;
+        let work = Box::pin(async move {
+            let (pipeline, version) = work.await?;
+            history.stored(&pipeline, &version).await;
+            Ok::<_, hindsight_kfp::Error>((pipeline, version))
+        });
         self.server
             .change(metadata, Verb::Create, object, work)
             .await
@@ -205,9 +222,15 @@ impl KfpServer {
         let object = self.of_version(&pipeline, name_of(&asked.name, &asked.display_name))?;
         self.may_change_version(&metadata, Verb::Create, &object)
             .await?;
+        let history = self.history(&pipeline.namespace)?;
         let (pipelines, now) = (self.pipelines.clone(), self.server.service.now());
-        let work =
-            Box::pin(async move { pipelines.create_version(&pipeline, asked, &url, now).await });
+        let work = Box::pin(async move {
+            let made = pipelines
+                .create_version(&pipeline, asked, &url, now)
+                .await?;
+            history.stored(&pipeline, &made).await;
+            Ok::<_, hindsight_kfp::Error>(made)
+        });
         self.server
             .change(&metadata, Verb::Create, object, work)
             .await
@@ -302,12 +325,16 @@ impl KfpServer {
         (pipeline_id, id): (String, String),
         change: Change,
     ) -> Result<PipelineVersion, Error> {
-        let object = self.version_object(&pipeline_id, &id).await?;
+        let (pipeline, object) = self.version_object(&pipeline_id, &id).await?;
         self.may_change_version(&metadata, Verb::Update, &object)
             .await?;
+        let history = self.history(&pipeline.namespace)?;
         let pipelines = self.pipelines.clone();
-        let work =
-            Box::pin(async move { pipelines.update_version(&pipeline_id, &id, change).await });
+        let work = Box::pin(async move {
+            let changed = pipelines.update_version(&pipeline.id, &id, change).await?;
+            history.stored(&pipeline, &changed).await;
+            Ok::<_, hindsight_kfp::Error>(changed)
+        });
         self.server
             .change(&metadata, Verb::Update, object, work)
             .await
@@ -316,13 +343,18 @@ impl KfpServer {
     async fn delete(&self, metadata: MetadataMap, id: String, cascade: bool) -> Result<(), Error> {
         let pipeline = self.pipelines.store().pipeline(&id).await?;
         let object = self.object(&pipeline.namespace, &pipeline.name)?;
+        let history = self.history(&pipeline.namespace)?;
         let pipelines = self.pipelines.clone();
-        let work = Box::pin(async move { pipelines.store().delete_pipeline(&id, cascade).await });
-        let deleted = self
-            .server
+        let work = Box::pin(async move {
+            let gone = pipelines.store().delete_pipeline(&id, cascade).await?;
+            for version in gone {
+                history.deleted(&pipeline, &version).await;
+            }
+            Ok::<_, hindsight_kfp::Error>(())
+        });
+        self.server
             .change(&metadata, Verb::Delete, object, work)
-            .await;
-        deleted.map(drop)
+            .await
     }
 
     async fn delete_version(
@@ -331,23 +363,32 @@ impl KfpServer {
         pipeline_id: String,
         id: String,
     ) -> Result<(), Error> {
-        let object = self.version_object(&pipeline_id, &id).await?;
+        let (pipeline, object) = self.version_object(&pipeline_id, &id).await?;
         self.may_change_version(&metadata, Verb::Delete, &object)
             .await?;
+        let history = self.history(&pipeline.namespace)?;
         let pipelines = self.pipelines.clone();
-        let work =
-            Box::pin(async move { pipelines.store().delete_version(&pipeline_id, &id).await });
+        let work = Box::pin(async move {
+            pipelines.store().delete_version(&pipeline.id, &id).await?;
+            history.deleted(&pipeline, &id).await;
+            Ok::<_, hindsight_kfp::Error>(())
+        });
         self.server
             .change(&metadata, Verb::Delete, object, work)
             .await
     }
 
-    /// The version with these ids, as it is called in the audit log.
-    async fn version_object(&self, pipeline_id: &str, id: &str) -> Result<Object, Error> {
+    /// The version with these ids as it is called in the audit log, and its pipeline.
+    async fn version_object(
+        &self,
+        pipeline_id: &str,
+        id: &str,
+    ) -> Result<(Pipeline, Object), Error> {
         let store: &dyn PipelineStore = self.pipelines.store();
         let pipeline = store.pipeline(pipeline_id).await?;
         let version = store.version(pipeline_id, id).await?;
-        self.of_version(&pipeline, &version.name)
+        let object = self.of_version(&pipeline, &version.name)?;
+        Ok((pipeline, object))
     }
 }
 

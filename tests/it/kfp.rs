@@ -1,6 +1,7 @@
 //! The pipelines store of Kubeflow, as its clients ask it: one suite, on each store.
 
 mod access;
+mod history;
 mod lists;
 mod pipelines;
 mod refusals;

@@ -7,6 +7,7 @@ pub mod crds;
 mod database;
 pub mod download;
 pub mod error;
+pub mod history;
 pub mod kubernetes;
 pub mod model;
 pub mod names;

@@ -96,9 +96,15 @@ impl KfpServer {
         let object = self.of_version(&pipeline, &name)?;
         self.may_change_version(&metadata, Verb::Create, &object)
             .await?;
+        let history = self.history(&pipeline.namespace)?;
         let (pipelines, now) = (self.pipelines.clone(), self.server.service.now());
-        let work =
-            Box::pin(async move { pipelines.upload_version(&pipeline, asked, file, now).await });
+        let work = Box::pin(async move {
+            let made = pipelines
+                .upload_version(&pipeline, asked, file, now)
+                .await?;
+            history.stored(&pipeline, &made).await;
+            Ok::<_, hindsight_kfp::Error>(made)
+        });
         self.server
             .change(&metadata, Verb::Create, object, work)
             .await

@@ -68,9 +68,10 @@ async fn kfp_41_a_pipeline_is_shown_by_its_id_and_by_its_name() {
         }
         let page = scene.get(PIPELINES).await;
         assert_eq!(page, json!({"pipelines": [made], "total_size": 1}));
-        let missing = scene.ask("GET", &format!("{PIPELINES}/{NOWHERE}"), &Value::Null);
+        let nowhere = format!("{PIPELINES}/{NOWHERE}");
+        let missing = scene.ask("GET", &nowhere, &Value::Null).await;
         let why = format!("Pipeline {NOWHERE} not found");
-        scene.refused(&missing.await, 404, 5, &why);
+        scene.refused(&missing, 404, 5, &why);
         let missing = scene
             .ask("GET", &format!("{PIPELINES}/names/b"), &Value::Null)
             .await;
