@@ -175,6 +175,13 @@ struct Completion {
     shell: clap_complete::Shell,
 }
 
+/// Flags of `serve`, and what the API server of Kubeflow calls them.
+const KUBEFLOW: [(&str, &str); 3] = [
+    ("global-kubernetes-webhook-mode", "globalKubernetesWebhookMode"),
+    ("pipelines-webhook-cert", "webhookTLSCertPath"),
+    ("pipelines-webhook-key", "webhookTLSKeyPath"),
+];
+
 /// The whole command tree.
 #[must_use]
 pub fn command() -> Command {
@@ -184,6 +191,9 @@ pub fn command() -> Command {
             .long_about(serve::ABOUT)
             .after_long_help(serve::EXAMPLES),
     );
+    let serve = KUBEFLOW.iter().fold(serve, |serve, (flag, alias)| {
+        serve.mut_arg(*flag, |arg| arg.alias(*alias))
+    });
     let migrate = flags_of(
         Command::new("migrate")
             .about("Bring the database's schema up to date")

@@ -1,4 +1,5 @@
-//! Lists of pipelines in the database, with filters and orders: SIZE pipelines with ten versions each.
+//! Lists of pipelines in the database, with filters and orders: SIZE pipelines with ten versions each; and of objects of a
+//! simulated cluster.
 //!
 //! `make bench-kfp` runs it on both databases; `SIZE=1000` is its short form. Each line of `target/bench/kfp.jsonl` is a
 //! case, with the median and the 95th percentile in milliseconds; every answer is compared with what was filled in. With
@@ -11,6 +12,7 @@
 )]
 
 mod fill;
+mod objects;
 
 use std::{
     fs::File,
@@ -141,6 +143,15 @@ fn main() -> ExitCode {
             let database = PostgresDatabase::fresh(&server).await;
             missed += run("postgres", &database.url(), size, &mut out).await;
             database.remove().await;
+        }
+        for (case, times) in objects::run().await {
+            let ms = |percent| percentile(&times, percent).as_secs_f64() * 1000.0;
+            let line = json!({
+                "database": "kubernetes", "case": case, "p50_ms": ms(50), "p95_ms": ms(95),
+            });
+            println!("{line}");
+            writeln!(out, "{line}").unwrap();
+            missed += usize::from(percentile(&times, 95) > objects::BOUND);
         }
         missed
     });

@@ -111,7 +111,7 @@ async fn kfp_18_in_the_global_mode_webhooks_answer_and_nothing_else_does() {
     let kubeconfig = listening.kubeconfig().display().to_string();
     let mut program = Program::silent(&[
         "serve",
-        "--global-kubernetes-webhook-mode",
+        "--globalKubernetesWebhookMode",
         "--db",
         &db,
         "--listen",
@@ -122,9 +122,9 @@ async fn kfp_18_in_the_global_mode_webhooks_answer_and_nothing_else_does() {
         &kubeconfig,
         "--pipelines-webhook-listen",
         "127.0.0.1:0",
-        "--pipelines-webhook-cert",
+        "--webhookTLSCertPath",
         &at("tls.crt"),
-        "--pipelines-webhook-key",
+        "--webhookTLSKeyPath",
         &at("tls.key"),
     ])
     .await;

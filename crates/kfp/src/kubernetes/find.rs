@@ -182,24 +182,24 @@ impl KubernetesStore {
         Ok(versions)
     }
 
-    /// Reads the documents of versions that were forgotten. One that is gone or another by now stays without.
+    /// Reads the documents of versions that were forgotten. One that is gone or another by now is left out.
     pub(super) async fn with_documents(
         &self,
         versions: Vec<VersionObject>,
     ) -> Result<Vec<VersionObject>, Error> {
         let read = versions.into_iter().map(|version| async move {
             if version.is_whole() {
-                return Ok(version);
+                return Ok(Some(version));
             }
             let calls = Calls::versions(&self.client, Some(&version.metadata.namespace));
             let found: Option<VersionObject> = calls.get(&version.metadata.name).await?;
-            let found = found.filter(|found| found.metadata.uid == version.metadata.uid);
-            Ok(found.unwrap_or(version))
+            Ok(found.filter(|found| found.metadata.uid == version.metadata.uid))
         });
-        futures::stream::iter(read)
+        let read: Result<Vec<_>, Error> = futures::stream::iter(read)
             .buffered(REREAD)
             .try_collect()
-            .await
+            .await;
+        Ok(read?.into_iter().flatten().collect())
     }
 
     /// The PipelineVersion object of a pipeline with this uid, and the pipeline.
@@ -254,5 +254,62 @@ impl KubernetesStore {
             }
         }
         Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kubesim::{Crd, Sim};
+    use serde_json::json;
+
+    use super::{MAX_KEPT, Room, VersionObject};
+    use crate::{kubernetes::KubernetesStore, query::Item as _};
+
+    fn version(sim: &Sim, name: &str) -> VersionObject {
+        let made = sim.create(json!({
+            "apiVersion": "pipelines.kubeflow.org/v2beta1", "kind": "PipelineVersion",
+            "metadata": {"name": name, "namespace": "ci"},
+            "spec": {"pipelineSpec": {
+                "pipelineInfo": {"name": "p"}, "root": {"executorLabel": "e"}, "schemaVersion": "2.1.0",
+            }},
+        }));
+        serde_json::from_str(&made.unwrap().to_string()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn documents_beyond_a_bound_are_forgotten_and_read_again() {
+        let sim = Sim::new();
+        sim.install_all(Crd::kubeflow()).namespace("ci");
+        let whole = version(&sim, "a");
+        let (mut first, mut second) = (whole.clone(), version(&sim, "b"));
+        let mut kept = MAX_KEPT - whole.kept();
+        Room::Page.keep(&mut kept, &mut first).unwrap();
+        assert!(first.is_whole() && kept == MAX_KEPT);
+        Room::Page.keep(&mut kept, &mut first).unwrap();
+        Room::Page.keep(&mut kept, &mut second).unwrap();
+        assert!(!first.is_whole() && kept == MAX_KEPT);
+        assert_eq!((first.kept(), first.size()), (0, whole.size()));
+
+        sim.delete("pipelines.kubeflow.org", "pipelineversions", "ci", "b")
+            .unwrap();
+        let store = KubernetesStore::of_namespace(sim.client(), "ci");
+        let read = store.with_documents(vec![first, second]).await.unwrap();
+        let [read] = read.try_into().unwrap();
+        assert_eq!(read.read("p"), whole.read("p"));
+        assert!(read.read("p").spec.is_ok());
+    }
+
+    #[test]
+    fn specs_that_are_searched_are_bounded() {
+        let mut object: VersionObject =
+            serde_json::from_str(r#"{"metadata":{},"spec":{"pipelineSpec":1}}"#).unwrap();
+        let mut kept = 256 << 20;
+        let error = Room::All.keep(&mut kept, &mut object).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("filter and sort by other fields"),
+            "{error}"
+        );
     }
 }
