@@ -274,6 +274,32 @@ mod tests {
     }
 
     #[test]
+    fn a_reason_among_the_details_of_a_status_is_in_the_body() {
+        let reason = rpc::Status {
+            code: 3,
+            message: "name is required".to_owned(),
+            details: Vec::new(),
+        };
+        let status = rpc::Status {
+            details: vec![prost_types::Any {
+                type_url: REASON.to_owned(),
+                value: reason.encode_to_vec(),
+            }],
+            ..rpc::Status::default()
+        };
+        let details = status.encode_to_vec().into();
+        let refusal =
+            Status::with_details(Code::InvalidArgument, "Failed: name is required", details);
+        let body = String::from_utf8(Refusal::from(refusal).body()).unwrap();
+        assert_eq!(
+            body,
+            r#"{"code":3,"message":"Failed: name is required","details":[{"@type":"type.googleapis.com/google.rpc.Status","code":3,"message":"name is required"}]}"#
+        );
+        let without = Refusal::from(Status::new(Code::NotFound, "why")).body();
+        assert_eq!(without, br#"{"code":5,"message":"why"}"#);
+    }
+
+    #[test]
     fn gzip_is_taken_when_it_is_named_and_not_ruled_out() {
         let cases = [
             ("gzip", true),

@@ -2,6 +2,7 @@
 
 mod changes;
 mod lists;
+mod packages;
 
 use std::sync::Arc;
 
