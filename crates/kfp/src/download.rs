@@ -22,7 +22,7 @@ use rustls::crypto::aws_lc_rs as provider;
 use tokio::{sync::Semaphore, time::timeout};
 use url::{Host, Url};
 
-use crate::package::LARGEST;
+use crate::package::{LARGEST, TOO_LARGE};
 
 pub use address::is_public;
 use connector::{Connector, Refused};
@@ -40,6 +40,10 @@ const AT_ONCE: usize = 4;
 /// Longest address.
 const LONGEST_URL: usize = 2048;
 
+/// How refusals begin, in the words of Kubeflow.
+const NOT_ALLOWED: &str = "Pipeline URL validation failed";
+const NOT_FETCHED: &str = "Failed to fetch pipeline spec";
+
 /// Where packages may be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
@@ -53,10 +57,10 @@ pub struct Policy {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address, or one that it leads to, may not be asked.
-    #[error("Pipeline URL validation failed: {0}")]
+    #[error("{}: {0}", NOT_ALLOWED)]
     Refused(String),
     /// The server did not give the file.
-    #[error("Failed to fetch pipeline spec with url: {url}. Request returned {why}")]
+    #[error("{} with url: {url}. Request returned {why}", NOT_FETCHED)]
     Failed {
         /// The address that was asked for.
         url: String,
@@ -65,7 +69,8 @@ pub enum Error {
     },
     /// The file has more than [`LARGEST`] bytes.
     #[error(
-        "File size too large (more than {LARGEST} bytes). Maximum supported size: {LARGEST}. The url is {0}"
+        "{} (more than {LARGEST} bytes). Maximum supported size: {LARGEST}. The url is {0}",
+        TOO_LARGE
     )]
     TooLarge(String),
     /// Authorities of the system cannot be read.

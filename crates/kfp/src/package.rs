@@ -20,17 +20,22 @@ const LONGEST_NAME: usize = 1024;
 /// The entry that is taken wherever it stands.
 const PREFERRED: &str = "pipeline.yaml";
 
+/// How refusals begin, in the words of Kubeflow.
+const UNEXPECTED: &str = "Unexpected pipeline file format. Support";
+pub(crate) const TOO_LARGE: &str = "File size too large";
+const UNREAD: &str = "Failed to read a pipeline spec file";
+
 /// Why there is no text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Neither the name nor the content tells what it is.
-    #[error("Unexpected pipeline file format. Support .zip, .tar.gz, .json or YAML; got {0}")]
+    #[error("{} .zip, .tar.gz, .json or YAML; got {0}", UNEXPECTED)]
     Format(String),
     /// The file, or what is in it, is too large.
-    #[error("File size too large ({0} bytes). Maximum supported size: {LARGEST}. {1}")]
+    #[error("{} ({0} bytes). Maximum supported size: {LARGEST}. {1}", TOO_LARGE)]
     TooLarge(String, &'static str),
     /// The archive is broken, or holds what it should not.
-    #[error("Failed to read a pipeline spec file: {0}")]
+    #[error("{}: {0}", UNREAD)]
     Archive(String),
 }
 
