@@ -177,7 +177,10 @@ struct Completion {
 
 /// Flags of `serve`, and what the API server of Kubeflow calls them.
 const KUBEFLOW: [(&str, &str); 3] = [
-    ("global-kubernetes-webhook-mode", "globalKubernetesWebhookMode"),
+    (
+        "global-kubernetes-webhook-mode",
+        "globalKubernetesWebhookMode",
+    ),
     ("pipelines-webhook-cert", "webhookTLSCertPath"),
     ("pipelines-webhook-key", "webhookTLSKeyPath"),
 ];
