@@ -72,6 +72,11 @@ const READS_JSON: &[(&str, &str)] = &[
     ("controller/src/object/text.rs", "raw members"),
     ("crates/kfp/src/query/filter/parse.rs", "messages"),
     ("crates/kfp/src/query/token.rs", "a type of its own"),
+    (
+        "crates/kfp/src/kubernetes/calls.rs",
+        "objects whose specs stay raw",
+    ),
+    ("crates/kfp/src/spec/read.rs", "a reader of its own"),
     ("src/app/kfp/upload.rs", "maps of texts"),
     ("src/cli/output.rs", "raw payloads"),
     ("src/homes/loki/answer.rs", "answers of Loki"),

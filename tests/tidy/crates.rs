@@ -204,6 +204,7 @@ pub(crate) const CRATES: &[Place] = &[
         &[
             "crates/access/src/auth/oidc*",
             "crates/kfp/src/download*",
+            "crates/kfp/src/transfer/rest.rs",
             "src/outgoing.rs",
         ],
     ),
