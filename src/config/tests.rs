@@ -189,7 +189,12 @@ fn kfp_20_pipelines_are_off_and_their_store_is_the_database_or_kubernetes() {
     assert_eq!(config.pipelines_store, PipelinesStore::Database);
     refuses(
         &sources(None, &[], &[("pipelines_store", "etcd")]),
-        &["--pipelines-store: `etcd` is not a valid store of pipelines; want `database` or `kubernetes`"],
+        &[
+            "--pipelines-store: `etcd` is not a valid store of pipelines; want `database` or `kubernetes`",
+        ],
     );
-    loads(&[("enable_pipelines", "true"), ("pipelines_store", "kubernetes")]);
+    loads(&[
+        ("enable_pipelines", "true"),
+        ("pipelines_store", "kubernetes"),
+    ]);
 }

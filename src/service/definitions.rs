@@ -1,10 +1,11 @@
 //! Definitions of what runs execute, kept as records of the history by the server itself.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use bytes::Bytes;
 use hindsight_access::{RequestContext, auth::Caller};
 use hindsight_filter::model::{Payload, Record, RecordName};
 use hindsight_storage::{self as storage, Batch, Change};
-use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Error, Service,

@@ -207,7 +207,10 @@ async fn kfp_45_a_file_of_32_mib_is_read_and_one_byte_more_is_not() {
     let scene = scene(Store::Sqlite, &[]).await.unwrap();
     let mut text = b"a: b: c\n".to_vec();
     text.resize(32 << 20, b'\n');
-    for (more, why) in [(0, "failed to parse pipeline spec YAML"), (1, "File size too large")] {
+    for (more, why) in [
+        (0, "failed to parse pipeline spec YAML"),
+        (1, "File size too large"),
+    ] {
         text.resize((32 << 20) + more, b'\n');
         let refused = scene.send_file(&upload("name=a"), "a.yaml", &text).await;
         assert_eq!(refused.status, 400);
