@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui size-ray sql test-sql bench-sql lint-sql
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui size-ray sql test-sql bench-sql lint-sql bench-kfp kfp-test
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -92,6 +92,12 @@ bench-ray: SIZES = 10000
 bench-ray: postgres
 	SIZES='$(SIZES)' tests/with-postgres $(CARGO) bench --locked --bench ray
 
+# Lists of SIZE pipelines of Kubeflow with ten versions each, on both databases. STRICT=1 fails where one takes longer
+# than it should.
+bench-kfp: SIZE = 100000
+bench-kfp: postgres
+	SIZE='$(SIZE)' tests/with-postgres $(CARGO) bench --locked --package hindsight-kfp --bench kfp
+
 # Calls of known callers beside calls of anybody, and small calls beside a caller who asks for much.
 bench-isolation: postgres
 	tests/with-postgres $(CARGO) bench --locked --bench isolation
@@ -128,6 +134,11 @@ openapi-test:
 wire-test:
 	$(CARGO) build --locked --workspace --bins
 	tests/wire/check
+
+# The store of pipelines by the kfp SDK, which is installed below target/ from PyPI.
+kfp-test:
+	$(CARGO) build --locked --bin hindsight
+	tests/kfp/check
 
 lint:
 	$(CARGO) fmt --all --check
@@ -182,6 +193,7 @@ contract:
 	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-watcher --test it real::the_watcher_does_the_same_on_a_real_server -- --nocapture
 	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-ray --test kubernetes the_cluster_service_does_the_same_on_a_real_server -- --nocapture
 	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-controller --test it real::the_controller_does_the_same_on_a_real_server -- --nocapture
+	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-kfp --test kubernetes real::the_store_and_the_webhooks_do_the_same_on_a_real_server -- --nocapture
 
 # The house rules alone.
 tidy:

@@ -541,3 +541,77 @@ FOR EACH ROW WHEN (NEW.run_outcome > 1) EXECUTE FUNCTION records_sign_logs();
 
 CREATE TRIGGER records_failed_other AFTER UPDATE OF body_sha256 ON records
 FOR EACH ROW WHEN (NEW.run_outcome > 1) EXECUTE FUNCTION records_sign_logs();
+
+-- Pipelines of Kubeflow and their versions; see docs/pipelines.md. Ids are UUIDs, times are in whole seconds, tags are
+-- JSON objects of texts. `bytes` is what the texts of a row take. `versions` is how many versions a pipeline has, and
+-- `revision` changes with each version that comes or goes.
+CREATE TABLE pipelines (
+    row_id       BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    create_s     BIGINT NOT NULL,
+    bytes        BIGINT NOT NULL,
+    versions     BIGINT NOT NULL DEFAULT 0,
+    revision     BIGINT NOT NULL DEFAULT 0,
+    id           TEXT COLLATE "C" NOT NULL UNIQUE,
+    namespace    TEXT COLLATE "C" NOT NULL,
+    name         TEXT COLLATE "C" NOT NULL,
+    display_name TEXT COLLATE "C" NOT NULL,
+    description  TEXT COLLATE "C" NOT NULL,
+    tags         TEXT COLLATE "C" NOT NULL,
+    original_id  TEXT COLLATE "C"
+);
+
+CREATE UNIQUE INDEX pipelines_by_name ON pipelines (namespace, name);
+CREATE INDEX pipelines_by_display_name ON pipelines (namespace, display_name, id);
+CREATE INDEX pipelines_by_time ON pipelines (namespace, create_s, id);
+
+-- The same tags, for filters.
+CREATE TABLE pipeline_tags (
+    pipeline_row BIGINT NOT NULL REFERENCES pipelines (row_id) ON DELETE CASCADE,
+    key          TEXT COLLATE "C" NOT NULL,
+    value        TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (key, value, pipeline_row)
+);
+
+CREATE INDEX pipeline_tags_of ON pipeline_tags (pipeline_row);
+
+-- `spec` is JSON, as answers show it.
+CREATE TABLE pipeline_versions (
+    row_id          BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    pipeline_row    BIGINT NOT NULL REFERENCES pipelines (row_id) ON DELETE CASCADE,
+    create_s        BIGINT NOT NULL,
+    bytes           BIGINT NOT NULL,
+    id              TEXT COLLATE "C" NOT NULL UNIQUE,
+    name            TEXT COLLATE "C" NOT NULL,
+    display_name    TEXT COLLATE "C" NOT NULL,
+    description     TEXT COLLATE "C" NOT NULL,
+    tags            TEXT COLLATE "C" NOT NULL,
+    package_url     TEXT COLLATE "C" NOT NULL,
+    code_source_url TEXT COLLATE "C" NOT NULL,
+    original_id     TEXT COLLATE "C",
+    spec            TEXT COLLATE "C" NOT NULL
+);
+
+CREATE UNIQUE INDEX pipeline_versions_by_name ON pipeline_versions (pipeline_row, name);
+CREATE INDEX pipeline_versions_by_time ON pipeline_versions (pipeline_row, create_s, id);
+
+CREATE FUNCTION pipeline_versions_come() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE pipelines SET versions = versions + 1, revision = revision + 1
+        WHERE row_id = NEW.pipeline_row;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION pipeline_versions_go() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE pipelines SET versions = versions - 1, revision = revision + 1
+        WHERE row_id = OLD.pipeline_row;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER pipeline_versions_come AFTER INSERT ON pipeline_versions
+FOR EACH ROW EXECUTE FUNCTION pipeline_versions_come();
+
+CREATE TRIGGER pipeline_versions_go AFTER DELETE ON pipeline_versions
+FOR EACH ROW EXECUTE FUNCTION pipeline_versions_go();

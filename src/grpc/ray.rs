@@ -123,25 +123,6 @@ impl RayServer {
         self.server.grant(metadata, verb, kind, place).await
     }
 
-    /// Does `work` if the caller may. Once begun it is done and audited, also if the caller goes away.
-    async fn change<T: Send + 'static>(
-        &self,
-        metadata: &MetadataMap,
-        verb: Verb,
-        object: Object,
-        work: impl Future<Output = Result<T, hindsight_ray::Error>> + Send + 'static,
-    ) -> Result<T, Error> {
-        let (by, _grant) = self.server.grant_change(metadata, verb, &object).await?;
-        let service = self.server.service.clone();
-        let done = tokio::spawn(async move {
-            let outcome = work.await.map_err(Error::from);
-            let said = outcome.as_ref().map(drop);
-            service.audit_change(&by, verb, &object, said).await;
-            outcome
-        });
-        done.await.expect("a change of a cluster does not panic")
-    }
-
     async fn create_cluster(
         &self,
         metadata: MetadataMap,
@@ -155,7 +136,9 @@ impl RayServer {
         let object = Object::of(Guarded::Clusters, &namespace, name)?;
         let (clusters, now) = (self.clusters.clone(), self.server.service.now());
         let work = Box::pin(async move { clusters.create(&namespace, cluster?, now).await });
-        self.change(&metadata, Verb::Create, object, work).await
+        self.server
+            .change(&metadata, Verb::Create, object, work)
+            .await
     }
 
     async fn get_cluster(
@@ -220,7 +203,9 @@ impl RayServer {
         let object = Object::of(Guarded::Clusters, &namespace, &name)?;
         let clusters = self.clusters.clone();
         let work = Box::pin(async move { clusters.delete(&namespace, &name).await });
-        self.change(&metadata, Verb::Delete, object, work).await
+        self.server
+            .change(&metadata, Verb::Delete, object, work)
+            .await
     }
 
     async fn create_template(
@@ -233,7 +218,9 @@ impl RayServer {
         let object = Object::of(Guarded::ComputeTemplates, &namespace, name)?;
         let clusters = self.clusters.clone();
         let work = Box::pin(async move { clusters.create_template(&namespace, template).await });
-        self.change(&metadata, Verb::Create, object, work).await
+        self.server
+            .change(&metadata, Verb::Create, object, work)
+            .await
     }
 
     async fn get_template(
@@ -267,6 +254,8 @@ impl RayServer {
         let object = Object::of(Guarded::ComputeTemplates, &namespace, &name)?;
         let clusters = self.clusters.clone();
         let work = Box::pin(async move { clusters.delete_template(&namespace, &name).await });
-        self.change(&metadata, Verb::Delete, object, work).await
+        self.server
+            .change(&metadata, Verb::Delete, object, work)
+            .await
     }
 }
