@@ -165,7 +165,11 @@ impl Service {
             };
             records.iter().filter_map(of).collect()
         };
-        Ok(engine.compute(read).await?)
+        // A page is small, so that it does not wait for threads of low priority.
+        let reading = tokio::task::spawn_blocking(read);
+        Ok(reading
+            .await
+            .expect("reading a stored cluster does not panic"))
     }
 }
 

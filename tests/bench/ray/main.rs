@@ -1,6 +1,7 @@
 //! How long pages of the history of clusters take among 10,000 deleted ones, with their events.
 //!
-//! `make bench-ray` runs it on SQLite and PostgreSQL; `SIZES` are the clusters, and `DATABASES=sqlite` leaves the other out.
+//! `make bench-ray` runs it on SQLite and PostgreSQL; `SIZES` are the clusters, `CALLS` how often each
+//! question is asked, and `DATABASES=sqlite` leaves the other out.
 //! Every answer is looked at. `target/bench/ray.jsonl` gets one line for each figure. With `STRICT=1` it fails where p95 of
 //! a page is over 25 ms.
 #![expect(
@@ -28,8 +29,6 @@ use figures::{Figures, Times};
 use fresh::Server;
 
 const TARGET_MS: f64 = 25.0;
-/// Calls of each question.
-const CALLS: usize = 200;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -41,6 +40,7 @@ async fn main() -> ExitCode {
         variable("DATABASES", "sqlite postgres"),
         variable("SIZES", "10000"),
     );
+    let calls = variable("CALLS", "200").parse().unwrap();
     let mut figures = Figures::new(&folder.join("ray.jsonl"));
     // The history is not in Kubernetes, which is asked first for one cluster.
     let sim = Sim::new();
@@ -60,7 +60,7 @@ async fn main() -> ExitCode {
                 pages::fill(&server.client(None), clusters).await;
                 let channel = Channel::from_shared(server.url().to_owned()).unwrap();
                 let channel = channel.connect().await.unwrap();
-                for asked in pages::ask(channel, clusters, CALLS).await {
+                for asked in pages::ask(channel, clusters, calls).await {
                     let mut times = Times::default();
                     asked.times.into_iter().for_each(|took| times.add(took));
                     figures.timed(asked.case, &times, asked.rows, (950, TARGET_MS));
