@@ -10,6 +10,7 @@ mod browser;
 mod conn_state;
 mod connection;
 mod error;
+mod extensions;
 mod gate;
 mod health;
 mod homes;
@@ -36,8 +37,6 @@ mod write_timeout;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
-use hindsight_proto::FILE_DESCRIPTOR_SET;
-use prost_reflect::DescriptorPool;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
@@ -46,7 +45,7 @@ use tower_http::cors::CorsLayer;
 use crate::{
     config::{self, Config},
     events::Events,
-    grpc::{self, ResultsServer},
+    grpc::ResultsServer,
     retention::Retention,
 };
 use hindsight_runtime::admin::{self};
@@ -57,6 +56,7 @@ use hindsight_transcode::Rest;
 use hindsight_web::Web;
 
 use assembly::{engine, probes, readiness, secured, service, store, tokens};
+use extensions::Extensions;
 
 pub use error::Error;
 pub use kfp::admission::Webhooks;
@@ -79,8 +79,7 @@ pub struct App {
     admin_address: Option<SocketAddr>,
     grpc: Router,
     rest: Rest,
-    has_ray: bool,
-    kfp: Option<(grpc::KfpServer, Duration)>,
+    extensions: Extensions,
     webhooks: Option<Webhooks>,
     gate: gate::Gate,
     health: health::Health,
@@ -146,12 +145,9 @@ impl App {
         let server = ResultsServer::new(service, authorizer, metrics, budgets, stopping.clone());
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
-        let mut pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
-        let kfp = kfp::server(config, &server, &opened.pipelines, &mut pool).await?;
-        let routes = ray::services(config, server, (taken, limit), &mut pool).await?;
-        let grpc = kfp::services(routes, kfp.as_ref(), (taken, limit), config)
-            .add_service(health_service)
-            .into_axum_router();
+        let services = Extensions::services(config, server, &opened.pipelines, (taken, limit));
+        let (routes, pool, extensions) = services.await?;
+        let grpc = routes.add_service(health_service).into_axum_router();
         let only_json = config.auth == config::Auth::Off;
         let rest = Rest::new(&pool, grpc.clone(), taken, only_json).map_err(Error::Rest)?;
 
@@ -170,8 +166,7 @@ impl App {
             admin,
             grpc,
             rest,
-            has_ray: config.enable_ray,
-            kfp: kfp.map(|server| (server, config.request_timeout.get())),
+            extensions,
             webhooks,
             gate,
             health,
@@ -232,13 +227,7 @@ impl App {
         let drained = CancellationToken::new();
         let readiness = readiness(Arc::clone(&self.maintenance), shutdown.clone());
         let pages = admin::router(self.registry, readiness);
-        let mut rest = self.rest.clone().router();
-        if self.has_ray {
-            rest = ray::refusals(rest);
-        }
-        if let Some((server, most)) = &self.kfp {
-            rest = kfp::uploads(kfp::pages(rest, server), server, &self.rest, *most);
-        }
+        let rest = self.extensions.router(&self.rest);
         let rest = self.gate.before(rest, gate::Protocol::Rest);
         let mut http = probes(rest, &pages);
         if let Some(cors) = self.cors {
@@ -257,10 +246,7 @@ impl App {
         let sweeps = sweep::begin(&self.maintenance, &self.clock, self.changes_retention);
         let events = assembly::sending(self.events, &self.stopping);
         let retention = retention::passing(self.retention, &self.stopping);
-        let webhooks = self.webhooks.map(|webhooks| {
-            // They answer until the last request of a client is answered, which may write objects.
-            tokio::spawn(webhooks.run(drained.clone()))
-        });
+        let webhooks = answering(self.webhooks, &drained);
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
         let reload = tokio::spawn(reload::watch(self.reload));
         tracing::info!(address = %self.address, "serving");
@@ -318,6 +304,11 @@ impl App {
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+/// Webhooks answer until the last request of a client is answered, which may write objects.
+fn answering(webhooks: Option<Webhooks>, drained: &CancellationToken) -> Option<JoinHandle<()>> {
+    webhooks.map(|webhooks| tokio::spawn(webhooks.run(drained.clone())))
 }
 
 /// Waits for the metrics page, but not for a peer that never finishes its request.

@@ -57,10 +57,10 @@ pub struct Policy {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address, or one that it leads to, may not be asked.
-    #[error("{}: {0}", NOT_ALLOWED)]
+    #[error("{begin}: {0}", begin = NOT_ALLOWED)]
     Refused(String),
     /// The server did not give the file.
-    #[error("{} with url: {url}. Request returned {why}", NOT_FETCHED)]
+    #[error("{begin} with url: {url}. Request returned {why}", begin = NOT_FETCHED)]
     Failed {
         /// The address that was asked for.
         url: String,
@@ -68,10 +68,7 @@ pub enum Error {
         why: String,
     },
     /// The file has more than [`LARGEST`] bytes.
-    #[error(
-        "{} (more than {LARGEST} bytes). Maximum supported size: {LARGEST}. The url is {0}",
-        TOO_LARGE
-    )]
+    #[error("{begin} (more than {LARGEST} bytes). Maximum supported size: {LARGEST}. The url is {0}", begin = TOO_LARGE)]
     TooLarge(String),
     /// Authorities of the system cannot be read.
     #[error("no certificate authorities of the system can be used: {0}")]

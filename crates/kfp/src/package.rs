@@ -29,13 +29,13 @@ const UNREAD: &str = "Failed to read a pipeline spec file";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Neither the name nor the content tells what it is.
-    #[error("{} .zip, .tar.gz, .json or YAML; got {0}", UNEXPECTED)]
+    #[error("{begin} .zip, .tar.gz, .json or YAML; got {0}", begin = UNEXPECTED)]
     Format(String),
     /// The file, or what is in it, is too large.
-    #[error("{} ({0} bytes). Maximum supported size: {LARGEST}. {1}", TOO_LARGE)]
+    #[error("{begin} ({0} bytes). Maximum supported size: {LARGEST}. {1}", begin = TOO_LARGE)]
     TooLarge(String, &'static str),
     /// The archive is broken, or holds what it should not.
-    #[error("{}: {0}", UNREAD)]
+    #[error("{begin}: {0}", begin = UNREAD)]
     Archive(String),
 }
 

@@ -28,6 +28,8 @@ const PIPELINES: &str = "/apis/v2beta1/pipelines";
 const FILE: &str = "uploadfile";
 /// What names and boundaries of a form may take beside the file.
 const FORM: usize = 64 << 10;
+/// How clients know it.
+const TOO_LARGE: &str = "File size too large";
 /// Most parts of a form.
 const PARTS: usize = 16;
 
@@ -262,7 +264,7 @@ async fn file(request: Request<Body>, words: Words) -> Result<File, Refused> {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("File size too large. Maximum supported size: {LARGEST}")]
+#[error("{TOO_LARGE}. Maximum supported size: {LARGEST}")]
 struct TooLarge;
 
 fn why(error: &multer::Error) -> String {

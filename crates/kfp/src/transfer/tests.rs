@@ -119,17 +119,7 @@ async fn kfp_27_kfp_28_everything_goes_from_a_database_into_kubernetes_and_back(
     assert_eq!(files[0].0, "ci.train-all.yaml");
 
     let sim = kubesim::Sim::new();
-    for (kind, plural) in [
-        ("Pipeline", "pipelines"),
-        ("PipelineVersion", "pipelineversions"),
-    ] {
-        sim.install(kubesim::Crd::namespaced(
-            "pipelines.kubeflow.org",
-            "v2beta1",
-            kind,
-            plural,
-        ));
-    }
+    sim.install_all(kubesim::Crd::kubeflow());
     sim.namespace("ci");
     let objects = KubernetesStore::of_namespace(sim.client(), "ci");
     let described = read(&files, time(9_000)).unwrap();
@@ -172,31 +162,32 @@ async fn kfp_27_kfp_28_everything_goes_from_a_database_into_kubernetes_and_back(
     );
     assert_eq!(all(&objects).await, after);
 
-    // And back, into an empty database.
-    let objects: Arc<dyn PipelineStore> = Arc::new(objects);
-    let (second, _kept) = database().await;
-    let mut back = read(&exported(&objects, None).await, time(9_000)).unwrap();
+    let (pipeline_id, first_versions) = (pipeline.id.clone(), &before[0].1);
+    goes_into_a_database(Arc::new(objects), &pipeline_id, first_versions).await;
+}
+
+/// What a store has is in an empty database after an export and an import, with the specs of these versions.
+async fn goes_into_a_database(
+    store: Arc<dyn PipelineStore>,
+    original_id: &str,
+    versions: &[PipelineVersion],
+) {
+    let (database, _kept) = database().await;
+    let mut back = read(&exported(&store, None).await, time(9_000)).unwrap();
     for described in &mut back {
         described.namespace.clear();
-        described
-            .pipeline
-            .iter_mut()
-            .for_each(|new| new.namespace.clear());
+        let pipeline = described.pipeline.iter_mut();
+        pipeline.for_each(|new| new.namespace.clear());
     }
-    let count = import(&*second, back, |_event| {}).await;
+    let count = import(&*database, back, |_event| {}).await;
     assert_eq!(
         (count.pipelines, count.versions, count.failures.as_slice()),
         (1, 2, &[][..])
     );
-    let end = all(&*second).await;
-    assert_eq!(end[0].0.original_id.as_ref(), Some(&pipeline.id));
-    let specs = |versions: &[PipelineVersion]| -> Vec<_> {
-        versions
-            .iter()
-            .map(|version| version.spec.clone())
-            .collect()
-    };
-    assert_eq!(specs(&end[0].1), specs(&before[0].1));
+    let (pipeline, found) = all(&*database).await.remove(0);
+    assert_eq!(pipeline.original_id.as_deref(), Some(original_id));
+    let specs = found.iter().map(|version| &version.spec);
+    assert!(specs.eq(versions.iter().map(|version| &version.spec)));
 }
 
 #[tokio::test]
