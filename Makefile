@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui sql test-sql bench-sql lint-sql
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui size-ray sql test-sql bench-sql lint-sql bench-kfp kfp-test
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -87,6 +87,17 @@ bench-runs: postgres
 	HINDSIGHT_TEST_PG_KEEP=$${CARGO_TARGET_DIR:-target}/bench/scale/postgres SIZES='$(RUN_SIZES)' \
 		ONLY=runs tests/with-postgres $(CARGO) bench --locked --bench scale
 
+# Pages of the history of 10,000 deleted clusters of Ray, on both databases. STRICT=1 fails where p95 is over 25 ms.
+bench-ray: SIZES = 10000
+bench-ray: postgres
+	SIZES='$(SIZES)' tests/with-postgres $(CARGO) bench --locked --bench ray
+
+# Lists of SIZE pipelines of Kubeflow with ten versions each, on both databases. STRICT=1 fails where one takes longer
+# than it should.
+bench-kfp: SIZE = 100000
+bench-kfp: postgres
+	SIZE='$(SIZE)' tests/with-postgres $(CARGO) bench --locked --package hindsight-kfp --bench kfp
+
 # Calls of known callers beside calls of anybody, and small calls beside a caller who asks for much.
 bench-isolation: postgres
 	tests/with-postgres $(CARGO) bench --locked --bench isolation
@@ -123,6 +134,11 @@ openapi-test:
 wire-test:
 	$(CARGO) build --locked --workspace --bins
 	tests/wire/check
+
+# The store of pipelines by the kfp SDK, which is installed below target/ from PyPI.
+kfp-test:
+	$(CARGO) build --locked --bin hindsight
+	tests/kfp/check
 
 lint:
 	$(CARGO) fmt --all --check
@@ -167,14 +183,17 @@ TAKEOVER_RUNS ?= 50000
 takeover:
 	HINDSIGHT_TEST_RUNS=$(TAKEOVER_RUNS) $(CARGO) test --locked --release -p hindsight-watcher --test it taken_over -- --nocapture
 
-# What the simulated cluster must do, and scenes of the watcher and of the controller of workflows, on the API
-# server of KUBECONFIG. It takes the rights to create namespaces, kinds, roles, bindings and webhooks, and to
+# What the simulated cluster must do, and scenes of the watcher, of the cluster service and of the controller of
+# workflows, on the API server of KUBECONFIG. HINDSIGHT_TEST_RAY_CRD names the definition of RayClusters that KubeRay
+# publishes; without, a server that lacks the kind gets one without a schema. It takes the rights to create namespaces, kinds, roles, bindings and webhooks, and to
 # impersonate.
 contract:
 	@test -n "$(KUBECONFIG)" || { echo "name an API server: make contract KUBECONFIG=PATH" >&2; exit 1; }
 	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p kubesim --test contract a_real_server -- --nocapture
 	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-watcher --test it real::the_watcher_does_the_same_on_a_real_server -- --nocapture
+	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-ray --test kubernetes the_cluster_service_does_the_same_on_a_real_server -- --nocapture
 	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-controller --test it real::the_controller_does_the_same_on_a_real_server -- --nocapture
+	tests/on-cluster '$(abspath $(KUBECONFIG))' $(CARGO) test --locked -p hindsight-kfp --test kubernetes real::the_store_and_the_webhooks_do_the_same_on_a_real_server -- --nocapture
 
 # The house rules alone.
 tidy:
@@ -194,6 +213,10 @@ bench-ui: postgres chromium
 # What the web UI adds to the server's binary, by its symbols, which takes a release build of their own.
 size-ui:
 	tests/bench/ui/size
+
+# What the cluster service of KubeRay adds to the server's binary, likewise, and to the memory of a server.
+size-ray:
+	tests/bench/ray/size
 
 # A browser, the fonts of its pictures, and axe-core.
 chromium:

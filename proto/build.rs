@@ -12,6 +12,7 @@ use prost_types::FileDescriptorSet;
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=google");
     println!("cargo:rerun-if-changed=hindsight");
+    println!("cargo:rerun-if-changed=kubeflow");
     println!("cargo:rerun-if-changed=ray");
     println!("cargo:rerun-if-changed=tekton");
     let core = described(&[
@@ -31,14 +32,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         "ray/v1alpha2/cluster.proto",
         "ray/v1alpha2/config.proto",
     ])?;
+    let kubeflow = described(&[
+        "kubeflow/v2beta1/filter.proto",
+        "kubeflow/v2beta1/healthz.proto",
+        "kubeflow/v2beta1/pipeline.proto",
+    ])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), &core)?;
     fs::write(out.join("ray.bin"), &ray)?;
+    fs::write(out.join("kubeflow.bin"), &kubeflow)?;
 
     let mut typed = FileDescriptorSet::decode(&*core)?;
-    for file in FileDescriptorSet::decode(&*ray)?.file {
-        if !typed.file.iter().any(|known| known.name == file.name) {
-            typed.file.push(file);
+    for beside in [&ray, &kubeflow] {
+        for file in FileDescriptorSet::decode(&**beside)?.file {
+            if !typed.file.iter().any(|known| known.name == file.name) {
+                typed.file.push(file);
+            }
         }
     }
     tonic_prost_build::configure()

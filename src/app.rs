@@ -14,6 +14,7 @@ mod gate;
 mod health;
 mod homes;
 mod in_process;
+mod kfp;
 mod lingering_socket;
 mod listen;
 mod live;
@@ -45,7 +46,7 @@ use tower_http::cors::CorsLayer;
 use crate::{
     config::{self, Config},
     events::Events,
-    grpc::ResultsServer,
+    grpc::{self, ResultsServer},
     retention::Retention,
 };
 use hindsight_runtime::admin::{self};
@@ -58,6 +59,7 @@ use hindsight_web::Web;
 use assembly::{engine, probes, readiness, secured, service, store, tokens};
 
 pub use error::Error;
+pub use kfp::admission::Webhooks;
 pub use live::{Live, audit};
 pub use objects::{archive_bucket, foreign_logs, object_backend, object_backend_at};
 pub use retention::retention_of;
@@ -78,6 +80,8 @@ pub struct App {
     grpc: Router,
     rest: Rest,
     has_ray: bool,
+    kfp: Option<(grpc::KfpServer, Duration)>,
+    webhooks: Option<Webhooks>,
     gate: gate::Gate,
     health: health::Health,
     registry: Arc<Registry>,
@@ -143,8 +147,9 @@ impl App {
         let (health, health_service) = health::Health::new(Arc::clone(&opened.maintenance)).await;
 
         let mut pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).map_err(Error::Descriptors)?;
-        let grpc = ray::services(config, server, (taken, limit), &mut pool)
-            .await?
+        let kfp = kfp::server(config, &server, &opened.pipelines, &mut pool).await?;
+        let routes = ray::services(config, server, (taken, limit), &mut pool).await?;
+        let grpc = kfp::services(routes, kfp.as_ref(), (taken, limit), config)
             .add_service(health_service)
             .into_axum_router();
         let only_json = config.auth == config::Auth::Off;
@@ -154,6 +159,7 @@ impl App {
         let web = web::pages(config, callers, &*opened.maintenance, &in_process, &clock)
             .await
             .map_err(unusable)?;
+        let webhooks = Webhooks::of(config).await?;
         let (api, address) = listen::bind(config.listen, "listen").await?;
         let (admin, admin_address) = listen::admin(config).await?.unzip();
         Ok(Self {
@@ -165,6 +171,8 @@ impl App {
             grpc,
             rest,
             has_ray: config.enable_ray,
+            kfp: kfp.map(|server| (server, config.request_timeout.get())),
+            webhooks,
             gate,
             health,
             registry: Arc::new(registry),
@@ -199,6 +207,11 @@ impl App {
         self.admin_address
     }
 
+    /// Where admission webhooks of pipelines are, if they are served.
+    pub fn webhooks_address(&self) -> Option<SocketAddr> {
+        self.webhooks.as_ref().map(Webhooks::address)
+    }
+
     /// A channel to this server that does not leave the process; whoever asks through it is asked
     /// who that is, as on the port. It answers while [`App::run`] runs. Needs a runtime.
     pub fn channel(&self) -> Channel {
@@ -219,9 +232,12 @@ impl App {
         let drained = CancellationToken::new();
         let readiness = readiness(Arc::clone(&self.maintenance), shutdown.clone());
         let pages = admin::router(self.registry, readiness);
-        let mut rest = self.rest.router();
+        let mut rest = self.rest.clone().router();
         if self.has_ray {
             rest = ray::refusals(rest);
+        }
+        if let Some((server, most)) = &self.kfp {
+            rest = kfp::uploads(kfp::pages(rest, server), server, &self.rest, *most);
         }
         let rest = self.gate.before(rest, gate::Protocol::Rest);
         let mut http = probes(rest, &pages);
@@ -241,6 +257,10 @@ impl App {
         let sweeps = sweep::begin(&self.maintenance, &self.clock, self.changes_retention);
         let events = assembly::sending(self.events, &self.stopping);
         let retention = retention::passing(self.retention, &self.stopping);
+        let webhooks = self.webhooks.map(|webhooks| {
+            // They answer until the last request of a client is answered, which may write objects.
+            tokio::spawn(webhooks.run(drained.clone()))
+        });
         let watch = tokio::spawn(self.health.watch(shutdown.clone()));
         let reload = tokio::spawn(reload::watch(self.reload));
         tracing::info!(address = %self.address, "serving");
@@ -289,6 +309,9 @@ impl App {
             tracing::warn!("a query is still running; store not closed cleanly");
         }
         drained.cancel();
+        if let Some(webhooks) = webhooks {
+            webhooks.await.expect("the webhooks do not panic");
+        }
         if let Some(admin) = admin {
             stop_admin(admin).await?;
         }

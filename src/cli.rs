@@ -35,6 +35,7 @@ mod migrate;
 mod open;
 mod output;
 mod pager;
+mod pipelines;
 mod place;
 mod progress;
 mod purge;
@@ -50,6 +51,7 @@ mod table;
 mod terminal;
 mod token;
 mod top;
+mod when;
 mod why;
 
 use std::{io::Write as _, process::ExitCode};
@@ -114,6 +116,7 @@ Keep a database:
   backup      Copy a SQLite database while it is in use
   restore     Bring back a backup
   copy        Copy a database into another
+  pipelines   Move pipelines of Kubeflow between stores, as manifests
   retention   Move old runs to the archive and delete them by policies, or list which
   archive     Verify the archive, or put records back from it
   purge       Delete for good, free pages and object store included
@@ -173,6 +176,16 @@ struct Completion {
     shell: clap_complete::Shell,
 }
 
+/// Flags of `serve`, and what the API server of Kubeflow calls them.
+const KUBEFLOW: [(&str, &str); 3] = [
+    (
+        "global-kubernetes-webhook-mode",
+        "globalKubernetesWebhookMode",
+    ),
+    ("pipelines-webhook-cert", "webhookTLSCertPath"),
+    ("pipelines-webhook-key", "webhookTLSKeyPath"),
+];
+
 /// The whole command tree.
 #[must_use]
 pub fn command() -> Command {
@@ -182,6 +195,9 @@ pub fn command() -> Command {
             .long_about(serve::ABOUT)
             .after_long_help(serve::EXAMPLES),
     );
+    let serve = KUBEFLOW.iter().fold(serve, |serve, (flag, alias)| {
+        serve.mut_arg(*flag, |arg| arg.alias(*alias))
+    });
     let migrate = flags_of(
         Command::new("migrate")
             .about("Bring the database's schema up to date")
@@ -248,6 +264,7 @@ fn keeping(root: Command) -> Command {
             copy::Copy::augment_args(Command::new("copy")),
             &["objects_above"],
         ))
+        .subcommand(pipelines::command())
         .subcommand(index::command())
         .subcommand(retention::command())
         .subcommand(archive::command())
@@ -301,6 +318,7 @@ fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         Some(("backup", sub)) => backup::run_backup(sub),
         Some(("restore", sub)) => backup::run_restore(sub),
         Some(("copy", sub)) => copy::run(sub),
+        Some(("pipelines", sub)) => pipelines::run(sub),
         Some(("index", sub)) => index::run(sub),
         Some(("retention", sub)) => retention::run(sub),
         Some(("archive", sub)) => archive::run(sub),

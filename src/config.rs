@@ -12,6 +12,7 @@ mod database;
 mod hosts;
 mod key;
 mod logs;
+mod namespace;
 mod objects;
 mod origins;
 mod public_url;
@@ -25,12 +26,16 @@ use std::collections::BTreeMap;
 
 pub use self::{
     audit::AuditLog,
-    choices::{Auth, FilterLanguage, ObjectFormat, Synchronous, TlsVersion, Ui},
+    choices::{
+        Auth, FilterLanguage, ObjectFormat, PipelinesStore, Synchronous, TlsVersion, Ui,
+        VersionNameCheck,
+    },
     ciphers::CipherSuites,
     database::DbUrl,
     hosts::Hosts,
     key::PageTokenKey,
     logs::{LogPaths, LogsLink, LokiQuery},
+    namespace::Namespace,
     objects::{Keep, ObjectsUrl},
     origins::Origins,
     public_url::PublicUrl,

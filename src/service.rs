@@ -6,7 +6,9 @@
 mod aggregate;
 mod archive;
 mod claims;
+mod clusters;
 mod commit;
+mod definitions;
 mod explain;
 mod feed;
 mod holds;
@@ -26,6 +28,7 @@ use std::{sync::Arc, time::Duration};
 pub use crate::query::{Certain, Explanation, Rest};
 pub use aggregate::{AggregateAsk, Answered, AnsweredGroup, Value as AggregateValue};
 pub use archive::{LiveFile, LiveFiles};
+pub use clusters::ClustersAsk;
 pub use holds::Holds;
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use logs::{
@@ -102,6 +105,9 @@ pub enum Error {
     /// A cluster of Ray was not made, shown or deleted.
     #[error(transparent)]
     Ray(#[from] hindsight_ray::Error),
+    /// A pipeline or a version was not made, shown or deleted.
+    #[error(transparent)]
+    Kfp(#[from] hindsight_kfp::Error),
     /// The store did not do it.
     #[error(transparent)]
     Store(#[from] storage::Error),
@@ -121,7 +127,15 @@ impl HasKind for Error {
             Self::LogsBusy(_) => ErrorKind::Exhausted,
             Self::LogQuota { .. } => ErrorKind::Exhausted,
             Self::Ray(error) => error.kind(),
+            Self::Kfp(error) => error.kind(),
             Self::Store(error) => error.kind(),
+        }
+    }
+
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Kfp(error) => error.reason(),
+            _ => None,
         }
     }
 

@@ -69,7 +69,19 @@ const READS_JSON: &[(&str, &str)] = &[
         "crates/ray/src/clusters.rs",
         "objects whose keys were checked, or the API server sent",
     ),
+    (
+        "crates/ray/src/history.rs",
+        "events, of a type without raw values",
+    ),
     ("controller/src/object/text.rs", "raw members"),
+    ("crates/kfp/src/query/filter/parse.rs", "messages"),
+    ("crates/kfp/src/query/token.rs", "a type of its own"),
+    (
+        "crates/kfp/src/kubernetes/calls.rs",
+        "objects whose specs stay raw",
+    ),
+    ("crates/kfp/src/spec/read.rs", "a reader of its own"),
+    ("src/app/kfp/upload.rs", "maps of texts"),
     ("src/cli/output.rs", "raw payloads"),
     ("src/homes/loki/answer.rs", "answers of Loki"),
     ("crates/filter/src/outline.rs", "a reader of its own"),
@@ -80,6 +92,7 @@ const READS_JSON: &[(&str, &str)] = &[
     ("crates/transcode/src/mask.rs", "raw members"),
     ("crates/transcode/src/request.rs", "messages"),
     ("crates/storage/src/tools/fsck/records.rs", "maps of texts"),
+    ("crates/storage/src/sql/pipelines.rs", "maps of texts"),
     ("crates/storage/src/sql/read.rs", "maps of texts"),
     (
         "crates/storage/src/tools/archive.rs",

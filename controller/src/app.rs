@@ -10,7 +10,10 @@ use std::{
 };
 
 use futures::{FutureExt, StreamExt};
-use hindsight_cluster::{Lease, LeaseConfig, Pace};
+use hindsight_cluster::{
+    Lease, LeaseConfig, Pace,
+    webhook::{Tls, serve},
+};
 use hindsight_runtime::{
     admin::Readiness,
     clock::{Clock, SystemClock},
@@ -33,7 +36,7 @@ use crate::{
     reconcile::{reconcile, retry},
     shared::Shared,
     watch::{follow_jobs, follow_workflows},
-    webhook::{self, Tls},
+    webhook,
 };
 
 /// How long events that wait are posted at the end.
@@ -192,8 +195,9 @@ impl App {
         }
         if let Some((listener, addr, tls)) = self.webhook {
             // Also a replica that stands by answers.
-            info!("the webhook on https://{addr}/validate");
-            tokio::spawn(webhook::serve(listener, tls, last.clone()));
+            info!("the webhook on https://{addr}{}", webhook::PATH);
+            let webhooks = vec![(webhook::PATH, webhook::answer())];
+            tokio::spawn(serve(listener, tls, webhooks, last.clone()));
         }
         let _served = last.drop_guard();
         let work = Work {

@@ -1,160 +1,19 @@
-//! The validating webhook: AdmissionReviews over HTTPS, answered by what the crate `workflow` says.
+//! The validating webhook: what the crate `workflow` says to a review.
 
-mod tls;
+use std::{future::ready, sync::Arc};
 
-use std::{io, pin::pin, sync::Arc, time::Duration};
-
-use axum::{
-    Router,
-    body::Body,
-    extract::State,
-    http::{Request, StatusCode, header},
-    response::{IntoResponse, Response},
-    routing::post,
-};
-use futures::StreamExt;
+use hindsight_cluster::webhook::Answer;
 use hindsight_run::json;
 use hindsight_workflow::admission::review;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto,
-    service::TowerToHyperService,
-};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{Semaphore, SemaphorePermit},
-    time::timeout,
-};
-use tokio_util::sync::CancellationToken;
-use tracing::debug;
 
-pub(crate) use tls::Tls;
+/// Path of the webhook.
+pub(crate) const PATH: &str = "/validate";
 
-/// Path of the webhook; what follows it after a `?` has no meaning.
-const PATH: &str = "/validate";
-
-/// Most bytes of a review, which has the object before and after.
-const LARGEST: usize = 8 << 20;
-
-/// Bytes of a review that each connection may hold; of larger ones few are held at once.
-const SMALL: usize = 64 << 10;
-
-/// Most reviews of more than [`SMALL`] bytes that are held at once.
-const LARGE_AT_ONCE: usize = 4;
-
-/// Most connections; further ones wait until one ends.
-const CONNECTIONS: usize = 256;
-
-/// Time for a handshake, and for the head and the body of a review. An API server waits no longer than 30 seconds.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Serves the webhook until `stop`; certificates are read again when their files change.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    tls: Arc<Tls>,
-    stop: CancellationToken,
-) -> io::Result<()> {
-    let router = Router::new()
-        .route(PATH, post(answer))
-        .with_state(Arc::new(Semaphore::new(LARGE_AT_ONCE)));
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = accept(listener, &tls, router, &stop) => {}
-        () = tls.follow() => {}
-    }
-    Ok(())
-}
-
-/// Accepts connections, a bounded number at once.
-async fn accept(listener: TcpListener, tls: &Arc<Tls>, router: Router, stop: &CancellationToken) {
-    let open = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        let Ok(open) = Arc::clone(&open).acquire_owned().await else {
-            return;
-        };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // As when there are too many files; others close meanwhile.
-                debug!(%error, "connection not accepted");
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            }
-        };
-        let (tls, router, stop) = (Arc::clone(tls), router.clone(), stop.clone());
-        tokio::spawn(async move {
-            converse(stream, &tls, router, &stop).await;
-            drop(open);
-        });
-    }
-}
-
-/// Secures a connection and answers one review on it.
-async fn converse(stream: TcpStream, tls: &Tls, router: Router, stop: &CancellationToken) {
-    let stream = match timeout(PATIENCE, tls.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return debug!(%error, "handshake failed"),
-        Err(_elapsed) => return debug!("handshake took too long"),
-    };
-    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
-        // A connection that is closed while it is idle may lose the next review, which then counts as passed.
-        .keep_alive(false);
-    let service = TowerToHyperService::new(router);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        debug!(error, "a connection broke off");
-    }
-}
-
-async fn answer(State(large): State<Arc<Semaphore>>, request: Request<Body>) -> Response {
-    let read = timeout(PATIENCE, read(request.into_body(), &large));
-    let (body, _large) = match read.await {
-        Ok(Ok(read)) => read,
-        Ok(Err(why)) => return refusal(&why),
-        Err(_elapsed) => return StatusCode::REQUEST_TIMEOUT.into_response(),
-    };
-    let asked = json::parse(&body).map_err(|error| error.to_string());
-    match asked.and_then(|asked| review(&asked)) {
-        Ok(answer) => {
-            let json = [(header::CONTENT_TYPE, "application/json")];
-            (json, answer.to_string()).into_response()
-        }
-        Err(why) => refusal(&why),
-    }
-}
-
-/// Reads a body. A large one waits for its turn.
-async fn read(
-    body: Body,
-    large: &Semaphore,
-) -> Result<(Vec<u8>, Option<SemaphorePermit<'_>>), String> {
-    let mut turn = None;
-    let mut read = Vec::new();
-    let mut body = body.into_data_stream();
-    while let Some(bytes) = body.next().await {
-        read.extend_from_slice(&bytes.map_err(|error| error.to_string())?);
-        if read.len() > LARGEST {
-            return Err(format!("a review has more than {LARGEST} bytes"));
-        }
-        if read.len() > SMALL && turn.is_none() {
-            let acquired = large.acquire().await;
-            turn = Some(acquired.map_err(|error| error.to_string())?);
-        }
-    }
-    Ok((read, turn))
-}
-
-fn refusal(why: &str) -> Response {
-    (StatusCode::BAD_REQUEST, format!("{why}\n")).into_response()
+/// What answers reviews.
+pub(crate) fn answer() -> Answer {
+    Arc::new(|body| {
+        let asked = json::parse(&body).map_err(|error| error.to_string());
+        let answer = asked.and_then(|asked| review(&asked));
+        Box::pin(ready(answer.map(|answer| answer.to_string())))
+    })
 }

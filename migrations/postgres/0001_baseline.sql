@@ -207,9 +207,12 @@ CREATE INDEX records_by_labels ON records
 -- goes by one of them and not by all records; see docs/adr/0057.
 CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), (create_us + 0))
     WHERE left(object_pipeline_ref, 128) IS NOT NULL;
+-- A phase is in the place of a reason that is not there.
 -- What went well is found among the newest: Q, R and W are the words Succeeded, Completed and True.
-CREATE INDEX records_by_reason ON records (left(object_reason, 128), (create_us + 0))
-    WHERE left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R';
+CREATE INDEX records_by_reason
+    ON records (left(coalesce(object_reason, object_phase), 128), (create_us + 0))
+    WHERE left(coalesce(object_reason, object_phase), 128) <> E'\x01Q'
+        AND left(coalesce(object_reason, object_phase), 128) <> E'\x01R';
 CREATE INDEX records_by_status ON records (left(object_condition_status, 128), (create_us + 0))
     WHERE left(object_condition_status, 128) <> E'\x01W';
 -- Runs that did not do what they should, or not yet: 1 is success.
@@ -229,14 +232,17 @@ CREATE INDEX records_by_labels_unwell ON records
                (ARRAY[create_us / 604800000000, create_us / 86400000000]))
     WITH (gin_pending_list_limit = 256)
     WHERE left(object_condition_status, 128) <> E'\x01W'
-        OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
+        OR (left(coalesce(object_reason, object_phase), 128) <> E'\x01Q'
+            AND left(coalesce(object_reason, object_phase), 128) <> E'\x01R');
 CREATE INDEX records_by_pipeline_unwell
     ON records (left(object_pipeline_ref, 128), (create_us + 0))
     WHERE left(object_condition_status, 128) <> E'\x01W'
-        OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
+        OR (left(coalesce(object_reason, object_phase), 128) <> E'\x01Q'
+            AND left(coalesce(object_reason, object_phase), 128) <> E'\x01R');
 CREATE INDEX records_by_took_unwell ON records ((object_completion_us - object_start_us))
     WHERE left(object_condition_status, 128) <> E'\x01W'
-        OR (left(object_reason, 128) <> E'\x01Q' AND left(object_reason, 128) <> E'\x01R');
+        OR (left(coalesce(object_reason, object_phase), 128) <> E'\x01Q'
+            AND left(coalesce(object_reason, object_phase), 128) <> E'\x01R');
 
 -- What was stored more than six hours before or after it began, more than six hours before it
 -- completed, or more than one hour after that, as an object or a run. Everything else is found by the
@@ -261,7 +267,8 @@ CREATE INDEX results_by_status ON results (summary_status, create_us);
 
 -- What the planner learns of an index that leaves rows out it does not use for the table.
 CREATE STATISTICS records_pipelines ON (left(object_pipeline_ref, 128)) FROM records;
-CREATE STATISTICS records_reasons ON (left(object_reason, 128)) FROM records;
+CREATE STATISTICS records_reasons
+    ON (left(coalesce(object_reason, object_phase), 128)) FROM records;
 CREATE STATISTICS records_statuses ON (left(object_condition_status, 128)) FROM records;
 
 -- Parts of payloads that operators have indexed; see docs/adr/0021.
@@ -534,3 +541,77 @@ FOR EACH ROW WHEN (NEW.run_outcome > 1) EXECUTE FUNCTION records_sign_logs();
 
 CREATE TRIGGER records_failed_other AFTER UPDATE OF body_sha256 ON records
 FOR EACH ROW WHEN (NEW.run_outcome > 1) EXECUTE FUNCTION records_sign_logs();
+
+-- Pipelines of Kubeflow and their versions; see docs/pipelines.md. Ids are UUIDs, times are in whole seconds, tags are
+-- JSON objects of texts. `bytes` is what the texts of a row take. `versions` is how many versions a pipeline has, and
+-- `revision` changes with each version that comes or goes.
+CREATE TABLE pipelines (
+    row_id       BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    create_s     BIGINT NOT NULL,
+    bytes        BIGINT NOT NULL,
+    versions     BIGINT NOT NULL DEFAULT 0,
+    revision     BIGINT NOT NULL DEFAULT 0,
+    id           TEXT COLLATE "C" NOT NULL UNIQUE,
+    namespace    TEXT COLLATE "C" NOT NULL,
+    name         TEXT COLLATE "C" NOT NULL,
+    display_name TEXT COLLATE "C" NOT NULL,
+    description  TEXT COLLATE "C" NOT NULL,
+    tags         TEXT COLLATE "C" NOT NULL,
+    original_id  TEXT COLLATE "C"
+);
+
+CREATE UNIQUE INDEX pipelines_by_name ON pipelines (namespace, name);
+CREATE INDEX pipelines_by_display_name ON pipelines (namespace, display_name, id);
+CREATE INDEX pipelines_by_time ON pipelines (namespace, create_s, id);
+
+-- The same tags, for filters.
+CREATE TABLE pipeline_tags (
+    pipeline_row BIGINT NOT NULL REFERENCES pipelines (row_id) ON DELETE CASCADE,
+    key          TEXT COLLATE "C" NOT NULL,
+    value        TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (key, value, pipeline_row)
+);
+
+CREATE INDEX pipeline_tags_of ON pipeline_tags (pipeline_row);
+
+-- `spec` is JSON, as answers show it.
+CREATE TABLE pipeline_versions (
+    row_id          BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    pipeline_row    BIGINT NOT NULL REFERENCES pipelines (row_id) ON DELETE CASCADE,
+    create_s        BIGINT NOT NULL,
+    bytes           BIGINT NOT NULL,
+    id              TEXT COLLATE "C" NOT NULL UNIQUE,
+    name            TEXT COLLATE "C" NOT NULL,
+    display_name    TEXT COLLATE "C" NOT NULL,
+    description     TEXT COLLATE "C" NOT NULL,
+    tags            TEXT COLLATE "C" NOT NULL,
+    package_url     TEXT COLLATE "C" NOT NULL,
+    code_source_url TEXT COLLATE "C" NOT NULL,
+    original_id     TEXT COLLATE "C",
+    spec            TEXT COLLATE "C" NOT NULL
+);
+
+CREATE UNIQUE INDEX pipeline_versions_by_name ON pipeline_versions (pipeline_row, name);
+CREATE INDEX pipeline_versions_by_time ON pipeline_versions (pipeline_row, create_s, id);
+
+CREATE FUNCTION pipeline_versions_come() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE pipelines SET versions = versions + 1, revision = revision + 1
+        WHERE row_id = NEW.pipeline_row;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION pipeline_versions_go() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE pipelines SET versions = versions - 1, revision = revision + 1
+        WHERE row_id = OLD.pipeline_row;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER pipeline_versions_come AFTER INSERT ON pipeline_versions
+FOR EACH ROW EXECUTE FUNCTION pipeline_versions_come();
+
+CREATE TRIGGER pipeline_versions_go AFTER DELETE ON pipeline_versions
+FOR EACH ROW EXECUTE FUNCTION pipeline_versions_go();

@@ -182,9 +182,12 @@ END;
 -- docs/adr/0020.
 CREATE INDEX records_by_pipeline ON records (object_pipeline_ref, create_us, parent)
     WHERE object_pipeline_ref IS NOT NULL;
+-- A phase is in the place of a reason that is not there.
 -- What went well is found among the newest: Q, R and W are the words Succeeded, Completed and True.
-CREATE INDEX records_by_reason ON records (object_reason, create_us, parent)
-    WHERE object_reason <> (char(1) || 'Q') AND object_reason <> (char(1) || 'R');
+CREATE INDEX records_by_reason ON records
+    (coalesce(object_reason, object_phase), create_us, parent)
+    WHERE coalesce(object_reason, object_phase) <> (char(1) || 'Q')
+        AND coalesce(object_reason, object_phase) <> (char(1) || 'R');
 CREATE INDEX records_by_status ON records (object_condition_status, create_us, parent)
     WHERE object_condition_status <> (char(1) || 'W');
 -- Runs that did not do what they should, or not yet: 1 is success.
@@ -461,4 +464,66 @@ CREATE TRIGGER records_failed_other AFTER UPDATE OF body_sha256 ON records
 WHEN NEW.run_outcome > 1 BEGIN
     UPDATE log_sources SET sign_asked = sign_asked + 1
         WHERE result_row = NEW.result_row AND log = NEW.id AND sha256 IS NOT NULL;
+END;
+
+-- Pipelines of Kubeflow and their versions; see docs/pipelines.md. Ids are UUIDs, times are in whole seconds, tags are
+-- JSON objects of texts. `bytes` is what the texts of a row take. `versions` is how many versions a pipeline has, and
+-- `revision` changes with each version that comes or goes.
+CREATE TABLE pipelines (
+    row_id       INTEGER PRIMARY KEY,
+    id           TEXT NOT NULL UNIQUE,
+    namespace    TEXT NOT NULL,
+    name         TEXT NOT NULL,
+    display_name TEXT NOT NULL,
+    description  TEXT NOT NULL,
+    tags         TEXT NOT NULL,
+    create_s     INTEGER NOT NULL,
+    bytes        INTEGER NOT NULL,
+    original_id  TEXT,
+    versions     INTEGER NOT NULL DEFAULT 0,
+    revision     INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE UNIQUE INDEX pipelines_by_name ON pipelines (namespace, name);
+CREATE INDEX pipelines_by_display_name ON pipelines (namespace, display_name, id);
+CREATE INDEX pipelines_by_time ON pipelines (namespace, create_s, id);
+
+-- The same tags, for filters.
+CREATE TABLE pipeline_tags (
+    key          TEXT NOT NULL,
+    value        TEXT NOT NULL,
+    pipeline_row INTEGER NOT NULL REFERENCES pipelines (row_id) ON DELETE CASCADE,
+    PRIMARY KEY (key, value, pipeline_row)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX pipeline_tags_of ON pipeline_tags (pipeline_row);
+
+-- `spec` is JSON, as answers show it.
+CREATE TABLE pipeline_versions (
+    row_id          INTEGER PRIMARY KEY,
+    pipeline_row    INTEGER NOT NULL REFERENCES pipelines (row_id) ON DELETE CASCADE,
+    id              TEXT NOT NULL UNIQUE,
+    name            TEXT NOT NULL,
+    display_name    TEXT NOT NULL,
+    description     TEXT NOT NULL,
+    tags            TEXT NOT NULL,
+    create_s        INTEGER NOT NULL,
+    bytes           INTEGER NOT NULL,
+    package_url     TEXT NOT NULL,
+    code_source_url TEXT NOT NULL,
+    original_id     TEXT,
+    spec            TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX pipeline_versions_by_name ON pipeline_versions (pipeline_row, name);
+CREATE INDEX pipeline_versions_by_time ON pipeline_versions (pipeline_row, create_s, id);
+
+CREATE TRIGGER pipeline_versions_come AFTER INSERT ON pipeline_versions BEGIN
+    UPDATE pipelines SET versions = versions + 1, revision = revision + 1
+        WHERE row_id = NEW.pipeline_row;
+END;
+
+CREATE TRIGGER pipeline_versions_go AFTER DELETE ON pipeline_versions BEGIN
+    UPDATE pipelines SET versions = versions - 1, revision = revision + 1
+        WHERE row_id = OLD.pipeline_row;
 END;

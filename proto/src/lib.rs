@@ -12,8 +12,12 @@ pub use prost::Message;
 
 /// `google.api`, generated from `proto/google/api`.
 pub use generated::google::api;
+/// `google.rpc`, generated from `proto/google/rpc`.
+pub use generated::google::rpc;
 /// `hindsight.v1`, generated from `proto/hindsight/v1`.
 pub use generated::hindsight::v1;
+/// `kubeflow.pipelines.backend.api.v2beta1`, generated from `proto/kubeflow/v2beta1`.
+pub use generated::kubeflow::pipelines::backend::api::v2beta1 as kubeflow_v2beta1;
 /// `kuberay.v1alpha2`, generated from `proto/ray/v1alpha2`.
 pub use generated::kuberay::v1alpha2 as ray_v1alpha2;
 /// `proto`, the package of KubeRay, generated from `proto/ray/v1`.
@@ -37,10 +41,24 @@ mod generated {
         pub mod api {
             tonic::include_proto!("google.api");
         }
+        pub mod rpc {
+            tonic::include_proto!("google.rpc");
+        }
     }
     pub(crate) mod hindsight {
         pub mod v1 {
             tonic::include_proto!("hindsight.v1");
+        }
+    }
+    pub(crate) mod kubeflow {
+        pub(crate) mod pipelines {
+            pub(crate) mod backend {
+                pub(crate) mod api {
+                    pub mod v2beta1 {
+                        tonic::include_proto!("kubeflow.pipelines.backend.api.v2beta1");
+                    }
+                }
+            }
         }
     }
     pub(crate) mod kuberay {
@@ -69,6 +87,10 @@ pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "
 /// Every message and service for clusters of Ray, encoded likewise. They are apart so that a server without them has
 /// no memory of them.
 pub const RAY_FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ray.bin"));
+
+/// Every message and service of Kubeflow pipelines, encoded likewise, and apart for the same reason.
+pub const KUBEFLOW_FILE_DESCRIPTOR_SET: &[u8] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/kubeflow.bin"));
 
 /// Largest message either side accepts unless told otherwise: 32 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 32 << 20;

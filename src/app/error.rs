@@ -54,6 +54,15 @@ pub enum Error {
     /// Clusters of Ray cannot be made anywhere.
     #[error("the cluster service of KubeRay (enable_ray) cannot be offered")]
     Ray(#[source] hindsight_ray::ConnectError),
+    /// Pipelines cannot be kept in a cluster.
+    #[error("the pipelines store of Kubeflow (enable_pipelines) cannot be offered")]
+    Pipelines(#[source] hindsight_cluster::ConnectError),
+    /// Packages of pipelines cannot be downloaded.
+    #[error("packages of pipelines (enable_pipelines) cannot be downloaded")]
+    Downloads(#[source] hindsight_kfp::download::Error),
+    /// The admission webhooks have no certificate.
+    #[error("the admission webhooks of pipelines cannot be served")]
+    Webhooks(#[source] hindsight_runtime::tls::Error),
     /// Connections cannot be secured.
     #[error("secure connections (TLS) cannot be offered")]
     Tls(#[source] TlsError),

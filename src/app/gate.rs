@@ -41,7 +41,12 @@ const OPEN_MESSAGE: usize = 4 << 10;
 /// What anybody may ask.
 const OPEN_SERVICES: &str = "/grpc.";
 const WATCH: &str = "/grpc.health.v1.Health/Watch";
-const OPEN_PAGES: [&str; 2] = ["/healthz", "/openapi.json"];
+const OPEN_PAGES: [&str; 4] = [
+    "/healthz",
+    "/openapi.json",
+    "/apis/v1beta1/healthz",
+    "/apis/v2beta1/healthz",
+];
 /// Where messages follow one another, and how deep in them the payload is.
 const STREAMS: [(&str, usize); 3] = [
     ("/hindsight.v1.Ingest/Upsert", DEPTH),

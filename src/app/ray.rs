@@ -43,7 +43,11 @@ pub(super) async fn services(
     decoded.map_err(Error::Descriptors)?;
     let routes = assembly::services(server.clone(), (taken, limit), most, pool)?;
     let clusters = Box::pin(Clusters::connect(config.ray_kubeconfig.clone())).await;
-    let server = RayServer::new(server, clusters.map_err(Error::Ray)?);
+    let server = RayServer::new(
+        server,
+        clusters.map_err(Error::Ray)?,
+        config.ray_cluster_id.clone().map(|id| id.0),
+    );
     macro_rules! add {
         ($routes:expr, $($service:ty),*) => {
             $routes$(.add_service(TransportStatus(Deadline::within(

@@ -1,20 +1,33 @@
 //! `hindsight archive`: verifies the files that records were moved to, and puts records back.
 
-use std::process::ExitCode;
+use std::{num::NonZeroU32, process::ExitCode};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use hindsight_filter::model::ResultName;
-use hindsight_runtime::error::report;
+use hindsight_filter::{
+    Order,
+    condition::{Column, Condition, Is, Test, Value},
+    model::{ParentPattern, ResultName, ResultPattern},
+};
+use hindsight_runtime::{
+    clock::{Clock as _, SystemClock},
+    error::report,
+};
 use hindsight_storage::{
-    Archive, ArchiveIndex, Error, Store,
+    Archive, ArchiveIndex, Error, ListQuery, Priority, Store,
     resolve::{Options, Schema, open},
 };
+use indicatif::ProgressBar;
+use jiff::Timestamp;
 
 use super::{
     failure::{Failure, of_store},
     flags_of, output, progress, serve,
+    when::When,
 };
 use crate::app;
+
+/// Results that are looked at between two questions to the database.
+const PAGE: NonZeroU32 = NonZeroU32::new(500).expect("it is not zero");
 
 const ABOUT: &str = "Verify the archive, or put records back from it
 
@@ -23,7 +36,9 @@ that. These commands work on the database and the files themselves, beside serve
 
 const EXAMPLES: &str = "Examples:
   hindsight archive verify --db sqlite:/var/lib/hindsight/history.db --archive-url file:///var/lib/hindsight/archive
-  hindsight archive restore shop/results/5d5f --db sqlite:/var/lib/hindsight/history.db --archive-url s3://history/runs";
+  hindsight archive restore shop/results/5d5f --db sqlite:/var/lib/hindsight/history.db --archive-url s3://history/runs
+  hindsight archive restore shop/results/- --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z \
+    --db sqlite:/var/lib/hindsight/history.db --archive-url s3://history/runs";
 
 /// Read all files, and compare them with what was written and with the database
 ///
@@ -42,9 +57,17 @@ struct Verify {}
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 struct Restore {
-    /// Names of results, such as `shop/results/5d5f`
+    /// Names of results, such as `shop/results/5d5f`; `shop/results/-` are all of a parent, `-/results/-` all
     #[arg(required = true, value_name = "RESULT")]
     names: Vec<String>,
+
+    /// Of all of a parent, only results that were stored first at this time or later: 30d, 2026-01-01T00:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = When::parse)]
+    since: Option<When>,
+
+    /// Of all of a parent, only results that were stored first before this time
+    #[arg(long, value_name = "TIME", value_parser = When::parse)]
+    until: Option<When>,
 }
 
 /// The command and what it consists of.
@@ -65,14 +88,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     match matches.subcommand() {
         Some(("restore", sub)) => {
             let given = Restore::from_arg_matches(sub).map_err(usage)?;
-            let name = |text: &String| {
-                let name = text.parse::<ResultName>();
-                name.map_err(|error| Failure::usage(format!("`{text}`: {error}")))
-            };
-            let names = given.names.iter().map(name);
-            let names = names.collect::<Result<Vec<_>, _>>()?;
+            let wanted = given.wanted(SystemClock.now())?;
             on(sub, async |archive, store, _| {
-                restore(archive, store, &names).await
+                restore(archive, store, &wanted).await
             })
         }
         Some((_, sub)) => on(sub, async |archive, _, index| verify(archive, index).await),
@@ -106,22 +124,108 @@ fn on(
     })
 }
 
+impl Restore {
+    /// Which results are meant.
+    fn wanted(&self, now: Timestamp) -> Result<Vec<ListQuery>, Failure> {
+        let bound = |flag, when: Option<When>, is: fn(Value) -> Is| {
+            let time = when.map(|when| when.time(flag, now)).transpose()?;
+            Ok::<_, Failure>(time.map(|time| {
+                Condition::Test(Test {
+                    column: Column::CreateTime,
+                    is: is(Value::Time(time)),
+                    negated: false,
+                })
+            }))
+        };
+        let bounds = [
+            bound("--since", self.since, Is::AtLeast)?,
+            bound("--until", self.until, Is::Less)?,
+        ];
+        let bounds: Vec<_> = bounds.into_iter().flatten().collect();
+        let query = |text: &String| {
+            let scope = text.parse::<ResultPattern>();
+            let scope = scope.map_err(|error| Failure::usage(format!("`{text}`: {error}")))?;
+            if scope.id.is_some() && !bounds.is_empty() {
+                return Err(Failure::usage(format!(
+                    "`{text}` is one result; --since and --until are for all of a parent, such as `shop/results/-`"
+                )));
+            }
+            Ok(ListQuery {
+                scope,
+                condition: Condition::And(bounds.clone()),
+                order: Order::newest_first(),
+                after: None,
+                limit: PAGE,
+                bodies: false,
+                max_bytes: None,
+                priority: Priority::Low,
+            })
+        };
+        self.names.iter().map(query).collect()
+    }
+}
+
 async fn restore(
     archive: &Archive,
     store: &dyn Store,
-    names: &[ResultName],
+    wanted: &[ListQuery],
 ) -> Result<ExitCode, Failure> {
-    let failed = |error: Error| of_store(&error);
-    for name in names {
-        if archive.restore(store, name).await.map_err(failed)? {
-            output::say(&format!("{name} restored"))?;
-        } else if store.result(name).await.map_err(failed)?.is_some() {
-            output::say(&format!("{name} is in the database already"))?;
-        } else {
-            return Err(Failure::missing(format!("there is no result `{name}`")));
+    for query in wanted {
+        match &query.scope {
+            ResultPattern {
+                parent: ParentPattern::Exact(parent),
+                id: Some(id),
+            } => {
+                let name = ResultName::new(parent.clone(), id);
+                let name = name.map_err(|error| Failure::usage(error.to_string()))?;
+                restore_one(archive, store, &name).await?;
+            }
+            _ => restore_all(archive, store, query.clone()).await?,
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn restore_one(
+    archive: &Archive,
+    store: &dyn Store,
+    name: &ResultName,
+) -> Result<(), Failure> {
+    let failed = |error: Error| of_store(&error);
+    if archive.restore(store, name).await.map_err(failed)? {
+        output::say(&format!("{name} restored"))
+    } else if store.result(name).await.map_err(failed)?.is_some() {
+        output::say(&format!("{name} is in the database already"))
+    } else {
+        Err(Failure::missing(format!("there is no result `{name}`")))
+    }
+}
+
+/// Goes through results a page at a time, so that a command that was stopped can be given again.
+async fn restore_all(
+    archive: &Archive,
+    store: &dyn Store,
+    mut query: ListQuery,
+) -> Result<(), Failure> {
+    let failed = |error: Error| of_store(&error);
+    let bar = ProgressBar::new_spinner().with_message("results looked at");
+    let (mut seen, mut restored) = (0_u64, 0_u64);
+    loop {
+        let page = store.list_results(&query).await.map_err(failed)?;
+        let Some(last) = page.last() else { break };
+        query.after = Some(last.position.clone());
+        for listed in page {
+            let name = &listed.item.name;
+            restored += u64::from(archive.restore(store, name).await.map_err(failed)?);
+            seen += 1;
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    output::say(&format!(
+        "{seen} results: {restored} restored, {} in the database already",
+        seen - restored
+    ))
 }
 
 async fn verify(archive: &Archive, index: &dyn ArchiveIndex) -> Result<ExitCode, Failure> {

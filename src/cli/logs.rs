@@ -14,7 +14,6 @@ use hindsight_proto::v1::{
     run_node::Outcome,
 };
 use hindsight_run::{View, json};
-use jiff::{Span, SpanRelativeTo, Timestamp};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tonic::{Code, Status};
@@ -29,6 +28,7 @@ use super::{
     output,
     pager::Paging,
     run_ref::{Lookup, RUN},
+    when::When,
 };
 use hindsight_filter::model::{LogName, RecordName};
 use hindsight_runtime::clock::{Clock as _, SystemClock};
@@ -65,8 +65,8 @@ pub(super) struct Logs {
     tail: Option<u32>,
 
     /// Only lines written since a time, such as 10m, 2h or 2026-03-02T12:00:00Z
-    #[arg(long, value_name = "TIME", value_parser = since)]
-    since: Option<Since>,
+    #[arg(long, value_name = "TIME", value_parser = When::parse)]
+    since: Option<When>,
 
     /// Only lines that match a regular expression; --tail and --since count before it
     #[arg(short, long, value_name = "PATTERN")]
@@ -105,36 +105,6 @@ enum Prefix {
     Auto,
     Always,
     Never,
-}
-
-/// A time, or how long ago one was.
-#[derive(Debug, Clone, Copy)]
-enum Since {
-    Ago(Span),
-    At(Timestamp),
-}
-
-fn since(text: &str) -> Result<Since, String> {
-    if let Ok(time) = text.parse() {
-        return Ok(Since::At(time));
-    }
-    text.parse().map(Since::Ago).map_err(|_odd| {
-        "want how long ago, such as 10m or 2h, or a time such as 2026-03-02T12:00:00Z".to_owned()
-    })
-}
-
-impl Since {
-    fn time(self, now: Timestamp) -> Result<Timestamp, Failure> {
-        match self {
-            Self::At(time) => Ok(time),
-            Self::Ago(span) => {
-                let days = SpanRelativeTo::days_are_24_hours();
-                let ago = span.abs().to_duration(days);
-                ago.and_then(|ago| now.checked_sub(ago))
-                    .map_err(|error| Failure::usage(format!("--since: {error}")))
-            }
-        }
-    }
 }
 
 impl Logs {
@@ -189,7 +159,7 @@ impl Logs {
     fn request(&self, source: &Source) -> Result<ReadLogRequest, Failure> {
         let since = self
             .since
-            .map(|since| since.time(SystemClock.now()))
+            .map(|since| since.time("--since", SystemClock.now()))
             .transpose()?;
         let record = source.record.parse::<RecordName>();
         let record = record.map_err(|error| Failure::other(error.to_string()))?;

@@ -9,11 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
 use crate::{
-    app::{App, Error, Live},
+    app::{App, Error, Live, Webhooks},
     config::{Config, Endpoint, PROGRAM, Sources},
 };
 use hindsight_runtime::clock::SystemClock;
 use hindsight_runtime::error::report;
+use hindsight_runtime::shutdown;
 use hindsight_runtime::telemetry::{self, LogLevel};
 
 /// How often the file of configuration is looked at.
@@ -40,8 +41,34 @@ pub(super) fn load(matches: &ArgMatches) -> Result<Config, Failure> {
 
 pub(super) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     let config = load(matches)?;
+    if config.global_kubernetes_webhook_mode {
+        return webhooks(&config);
+    }
     start(matches, &config, "", async |app, shutdown| {
         app.run(shutdown).await.map_err(|e| failure(&e))
+    })
+}
+
+/// Serves the admission webhooks of pipelines and nothing else, until a signal.
+fn webhooks(config: &Config) -> Result<ExitCode, Failure> {
+    let (level, format) = (&config.log_level, config.log_format);
+    telemetry::init("", level, format, None).map_err(|error| Failure::other(report(&error)))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other(error.to_string()))?;
+    runtime.block_on(async {
+        let stop = CancellationToken::new();
+        shutdown::on_signal(stop.clone())?;
+        let webhooks = Webhooks::of(config)
+            .await
+            .map_err(|error| failure(&error))?;
+        if let Some(webhooks) = webhooks {
+            Box::pin(webhooks.alone(config, stop))
+                .await
+                .map_err(|error| failure(&error))?;
+        }
+        Ok(ExitCode::SUCCESS)
     })
 }
 

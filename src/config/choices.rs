@@ -29,6 +29,26 @@ choice! {
 }
 
 choice! {
+    /// Where pipelines of Kubeflow are kept.
+    pub enum PipelinesStore: "STORE", "store of pipelines" {
+        /// In the database of results and records.
+        Database = "database",
+        /// As objects of the Kubernetes API, and nowhere else.
+        Kubernetes = "kubernetes",
+    }
+}
+
+choice! {
+    /// What is done about PipelineVersion objects whose names do not fit together.
+    pub enum VersionNameCheck: "CHECK", "check of names" {
+        /// They are refused.
+        Enforce = "enforce",
+        /// They are accepted with a warning.
+        Warn = "warn",
+    }
+}
+
+choice! {
     /// A version of TLS that is safe.
     pub enum TlsVersion: "VERSION", "version of TLS" {
         /// TLS 1.2, of 2008, for clients without 1.3.

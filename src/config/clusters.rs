@@ -6,6 +6,28 @@ use hindsight_config::{BadValue, Kind, Value};
 use hindsight_filter::ClusterNames;
 use hindsight_proto::names::Parent;
 
+/// The id of a cluster, as parents name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterId(pub String);
+
+impl Value for ClusterId {
+    const WORD: &'static str = "ID";
+
+    fn read(text: &str) -> Result<Self, BadValue> {
+        match Parent::prefix_of_cluster(text) {
+            Some(_) => Ok(Self(text.to_owned())),
+            None => Err(BadValue::new(format!(
+                "`{text}` names no cluster: want the `cluster_id` of its watcher, one to 63 letters, digits or any of \
+                 `.`, `_`, `~`, `-`"
+            ))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.0.clone()
+    }
+}
+
 /// The ids of clusters by name. An id has one name, and no name is the id of another cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clusters(pub ClusterNames);

@@ -2,7 +2,7 @@
 
 use hindsight_config::{Problem, Settings as _};
 
-use super::{AuditLog, Auth, Config, Origins, Synchronous};
+use super::{AuditLog, Auth, Config, Origins, PipelinesStore, Synchronous};
 
 impl Config {
     /// What would let in more than was meant, or keep silent about it, or be passed over.
@@ -32,11 +32,56 @@ impl Config {
             let text = format!("{why}; name the origins, or choose another auth");
             problems.push(self.problem("cors_origins", text));
         }
-        if self.ray_kubeconfig.is_some() && !self.enable_ray {
-            problems.push(self.problem("ray_kubeconfig", "needs enable_ray too"));
+        let of_ray = [
+            ("ray_kubeconfig", self.ray_kubeconfig.is_some()),
+            ("ray_cluster_id", self.ray_cluster_id.is_some()),
+        ];
+        for (key, is_set) in of_ray {
+            if is_set && !self.enable_ray {
+                problems.push(self.problem(key, "needs enable_ray too"));
+            }
         }
+        problems.extend(self.pipelines());
         if self.audit_denied_reads && self.audit_log == AuditLog::Off {
             problems.push(self.problem("audit_denied_reads", "needs audit_log too"));
+        }
+        problems
+    }
+
+    /// What does not fit together about pipelines of Kubeflow.
+    fn pipelines(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let in_cluster =
+            self.enable_pipelines && self.pipelines_store == PipelinesStore::Kubernetes;
+        let global = self.global_kubernetes_webhook_mode;
+        if self.pipelines_kubeconfig.is_some() && !in_cluster && !global {
+            let needs = "needs enable_pipelines and pipelines_store = \"kubernetes\" too";
+            problems.push(self.problem("pipelines_kubeconfig", needs));
+        }
+        if global && self.enable_pipelines {
+            let text = "serves webhooks alone, beside which enable_pipelines has no effect; want one of both";
+            problems.push(self.problem("global_kubernetes_webhook_mode", text));
+        }
+        let has_webhooks = self.pipelines_webhook_listen.is_some();
+        if global && !has_webhooks {
+            let needs = "needs pipelines_webhook_listen too";
+            problems.push(self.problem("global_kubernetes_webhook_mode", needs));
+        }
+        if has_webhooks && !in_cluster && !global {
+            let needs = "needs enable_pipelines and pipelines_store = \"kubernetes\", or \
+                         global_kubernetes_webhook_mode";
+            problems.push(self.problem("pipelines_webhook_listen", needs));
+        }
+        let files = [
+            ("pipelines_webhook_cert", &self.pipelines_webhook_cert),
+            ("pipelines_webhook_key", &self.pipelines_webhook_key),
+        ];
+        for (name, file) in files {
+            if has_webhooks && file.is_none() {
+                let needs =
+                    format!("needs {name} too; an API server calls webhooks over HTTPS alone");
+                problems.push(self.problem("pipelines_webhook_listen", needs));
+            }
         }
         problems
     }

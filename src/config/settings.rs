@@ -8,13 +8,17 @@ use hindsight_runtime::telemetry::{LogFilter, LogFormat};
 
 use super::{
     audit::AuditLog,
-    choices::{Auth, FilterLanguage, ObjectFormat, Synchronous, TlsVersion, Ui},
+    choices::{
+        Auth, FilterLanguage, ObjectFormat, PipelinesStore, Synchronous, TlsVersion, Ui,
+        VersionNameCheck,
+    },
     ciphers::CipherSuites,
-    clusters::Clusters,
+    clusters::{ClusterId, Clusters},
     database::DbUrl,
     hosts::Hosts,
     key::PageTokenKey,
     logs::{LogPaths, LogsLink, LokiQuery},
+    namespace::Namespace,
     objects::{Keep, ObjectsUrl},
     origins::Origins,
     public_url::PublicUrl,
@@ -259,6 +263,40 @@ settings! {
     /// Kubeconfig of the cluster in which clusters of Ray are made. When absent, the cluster that this pod runs in, or
     /// that `KUBECONFIG` names.
     ray_kubeconfig: Option<PathBuf>;
+    /// The `cluster_id` of the watcher of that cluster, if it has one: the history of clusters is read from the parents
+    /// `cluster/ID/namespace/NAMESPACE`, else from the namespaces.
+    ray_cluster_id: Option<ClusterId>;
+
+    ["Kubeflow pipelines"]
+    /// Offer the pipelines store of Kubeflow: `/apis/v2beta1/pipelines`, and the same over gRPC.
+    enable_pipelines: bool = "false";
+    /// Store of pipelines: `database`, the one of results and records, or `kubernetes`, objects of
+    /// `pipelines.kubeflow.org` and nothing else.
+    pipelines_store: PipelinesStore = "database";
+    /// Whether pipelines belong to the namespaces that requests name. Otherwise these are passed over.
+    pipelines_multi_user: bool = "false";
+    /// Namespace whose rights decide about pipelines of no namespace, and which has their objects in the store
+    /// `kubernetes`.
+    pipelines_namespace: Namespace = "kubeflow";
+    /// Kubeconfig of the cluster of the store `kubernetes`. When absent, the cluster that this pod runs in, or that
+    /// `KUBECONFIG` names.
+    pipelines_kubeconfig: Option<PathBuf>;
+    /// The only hosts that packages are downloaded from, `.example.com` for all below one. When absent, every host with
+    /// a public address.
+    pipelines_url_domains: Option<Hosts>;
+    /// Download packages over `http` too.
+    pipelines_url_http: bool = "false";
+    /// Address and port of the admission webhooks of PipelineVersion objects, such as `0.0.0.0:8443`, or `off`.
+    pipelines_webhook_listen: Option<SocketAddr> = "off";
+    /// Certificates of the webhooks in PEM. Read again when they change, as the next.
+    pipelines_webhook_cert: Option<PathBuf>;
+    /// Private key of `pipelines_webhook_cert`, in PEM.
+    pipelines_webhook_key: Option<PathBuf>;
+    /// What the webhook does about PipelineVersion objects whose names do not fit together: `enforce`, refuse them, or
+    /// `warn`.
+    pipeline_version_name_check: VersionNameCheck = "enforce";
+    /// Serve the two webhooks for all namespaces and nothing else: no gRPC, no REST and no database.
+    global_kubernetes_webhook_mode: bool = "false";
 
     ["Logs, traces and audit"]
     /// Level of log events: `error`, `warn`, `info`, `debug`, `trace` or `off`, and per module

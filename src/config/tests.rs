@@ -181,3 +181,20 @@ fn limits_and_the_level_of_logs_change_without_a_restart() {
         ]
     );
 }
+
+#[test]
+fn kfp_20_pipelines_are_off_and_their_store_is_the_database_or_kubernetes() {
+    let config = Config::default();
+    assert!(!config.enable_pipelines);
+    assert_eq!(config.pipelines_store, PipelinesStore::Database);
+    refuses(
+        &sources(None, &[], &[("pipelines_store", "etcd")]),
+        &[
+            "--pipelines-store: `etcd` is not a valid store of pipelines; want `database` or `kubernetes`",
+        ],
+    );
+    loads(&[
+        ("enable_pipelines", "true"),
+        ("pipelines_store", "kubernetes"),
+    ]);
+}

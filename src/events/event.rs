@@ -122,7 +122,7 @@ impl Origin {
             if object.run.outcome != Some(Outcome::Success as i64) {
                 insert(
                     "errors",
-                    object.message.as_deref().or_else(|| reason(object)),
+                    object.message.as_deref().or_else(|| object.reason()),
                 );
             }
         }
@@ -213,7 +213,7 @@ fn custom(columns: &RecordColumns, moment: Moment) -> Value {
         members.extend([
             ("endTime", time(object.run.ended)),
             ("outcome", Some(json!(status(object)))),
-            ("reason", reason(object).map(|reason| json!(cut(reason)))),
+            ("reason", object.reason().map(|reason| json!(cut(reason)))),
             ("attempt", object.attempt.map(|attempt| json!(attempt))),
         ]);
     }
@@ -232,11 +232,6 @@ fn labels(object: &ObjectColumns) -> BTreeMap<&str, &str> {
         Some((key.as_str(), value.as_str()))
     });
     fitting.collect()
-}
-
-fn reason(object: &ObjectColumns) -> Option<&str> {
-    let reason = object.text(ObjectField::Reason);
-    reason.or_else(|| object.text(ObjectField::Phase))
 }
 
 /// How a run ended, in the words of CDEvents.

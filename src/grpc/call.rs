@@ -88,7 +88,10 @@ impl ResultsServer {
             Guarded::Results => format!("{parent}/results/-"),
             Guarded::Records => format!("{parent}/results/-/records/-"),
             Guarded::Logs => format!("{parent}/results/-/logs/-"),
-            Guarded::Clusters | Guarded::ComputeTemplates => {
+            Guarded::Clusters
+            | Guarded::ComputeTemplates
+            | Guarded::Pipelines
+            | Guarded::PipelineVersions => {
                 format!("{parent}/{}/-", resource.name())
             }
         };
@@ -129,6 +132,25 @@ impl ResultsServer {
             self.service.audit_refused(by, verb, name, why).await;
         }
         admitted.map_err(|(_, why)| why)
+    }
+
+    /// Does `work` if the caller may. Once begun it is done and audited, also if the caller goes away.
+    pub(super) async fn change<T: Send + 'static, E: Into<Error> + Send + 'static>(
+        &self,
+        metadata: &MetadataMap,
+        verb: Verb,
+        object: impl Name + Send + 'static,
+        work: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (by, _grant) = self.grant_change(metadata, verb, &object).await?;
+        let service = self.service.clone();
+        let done = tokio::spawn(async move {
+            let outcome = work.await.map_err(Into::into);
+            let said = outcome.as_ref().map(drop);
+            service.audit_change(&by, verb, &object, said).await;
+            outcome
+        });
+        done.await.expect("a change does not panic")
     }
 
     /// Asks whether the caller may do this, and has not used up what it may for now; a refusal comes

@@ -1,5 +1,7 @@
 //! The one translation of errors into gRPC statuses.
 
+use bytes::Bytes;
+use hindsight_proto::{Message as _, rpc};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
@@ -32,13 +34,36 @@ pub fn status<E: HasKind + std::error::Error>(method: &'static str, error: &E) -
     }
     let code = Code::from_i32(kind.grpc_code());
     let message = shortened(error.to_string());
-    match error.retry_after() {
-        None => Status::new(code, message),
-        Some(after) => {
+    match (error.retry_after(), error.reason()) {
+        (None, None) => Status::new(code, message),
+        (None, Some(reason)) => {
+            let details = with_reason(kind.grpc_code(), &message, reason);
+            Status::with_details(code, message, details)
+        }
+        (Some(after), _) => {
             let details = ErrorDetails::with_retry_info(Some(after));
             Status::with_error_details(code, message, details)
         }
     }
+}
+
+/// The details of a status, among which is the bare reason.
+fn with_reason(code: i32, message: &str, reason: &str) -> Bytes {
+    let reason = rpc::Status {
+        code,
+        message: shortened(reason.to_owned()),
+        details: Vec::new(),
+    };
+    let detail = prost_types::Any {
+        type_url: "type.googleapis.com/google.rpc.Status".to_owned(),
+        value: reason.encode_to_vec(),
+    };
+    let status = rpc::Status {
+        code,
+        message: message.to_owned(),
+        details: vec![detail],
+    };
+    status.encode_to_vec().into()
 }
 
 /// Messages are sent as headers, and many repeat what the request said, however long that is.

@@ -9,10 +9,10 @@ use super::{
     scan::{MOST_ROWS, Scan},
 };
 use hindsight_access::budget::QuotaExceeded;
-use hindsight_filter::model::{Record, RecordName, ResultPattern};
+use hindsight_filter::model::{ParentPattern, Record, RecordName, ResultPattern};
 use hindsight_filter::{
     Filter, Order,
-    condition::{Column, Condition},
+    condition::{Column, Condition, Is, Test, Value},
 };
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
@@ -128,6 +128,39 @@ impl Engine {
         let found = found.map(|listed| listed.item);
         self.quota()
             .was_read(&mut held, found.as_ref().map_or(0, Record::weight))?;
+        self.quota().keep(held);
+        Ok(found)
+    }
+
+    /// The records of these names that are there, with their payloads, in no order.
+    ///
+    /// It fails if the store does not answer.
+    pub async fn named(&self, names: Vec<RecordName>) -> Result<Vec<Record>, Error> {
+        let Some(most) = u32::try_from(names.len()).ok().and_then(NonZeroU32::new) else {
+            return Ok(Vec::new());
+        };
+        let mut held = self.quota().expect(usize::MAX).await?;
+        let texts = names.iter().map(|name| Value::Text(name.to_string()));
+        let condition = Condition::Test(Test {
+            column: Column::RecordName,
+            is: Is::OneOf(texts.collect()),
+            negated: false,
+        });
+        let mut parents = names.iter().map(|name| name.result().parent());
+        let first = parents.next().cloned();
+        let parent = first.filter(|first| parents.all(|parent| parent == first));
+        let scope = ResultPattern {
+            parent: parent.map_or(ParentPattern::Any, ParentPattern::Exact),
+            id: None,
+        };
+        let query = ListQuery {
+            limit: most,
+            ..first_row(scope, condition, Order::newest_first(), Priority::Normal)
+        };
+        let found = self.store().list_records(&query).await?.into_iter();
+        let found: Vec<Record> = found.map(|listed| listed.item).collect();
+        let weight = found.iter().map(Record::weight).sum();
+        self.quota().was_read(&mut held, weight)?;
         self.quota().keep(held);
         Ok(found)
     }

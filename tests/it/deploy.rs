@@ -4,6 +4,7 @@
 mod all_in_one;
 mod image;
 mod limits;
+mod pipelines;
 mod programs;
 mod render;
 mod rights;

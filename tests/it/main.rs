@@ -32,6 +32,7 @@ mod index;
 mod ingest;
 mod json;
 mod keeping;
+mod kfp;
 mod kills;
 mod lists;
 mod logs;

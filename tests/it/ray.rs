@@ -1,5 +1,8 @@
 //! The cluster service of KubeRay, as its clients ask it, on a simulated cluster.
 
+mod history;
+mod requests;
+
 use hindsight_proto::{ray_v1, ray_v1alpha2 as alpha};
 use kubesim::{Crd, Listening, Sim};
 use serde_json::{Value, json};
@@ -15,15 +18,18 @@ struct Scene {
     sim: Sim,
     _listening: Listening,
     server: TestServer,
-    _database: Database,
+    database: Database,
 }
 
 async fn scene(more: &[(&str, &str)]) -> Scene {
+    scene_on(Database::sqlite(), more).await
+}
+
+async fn scene_on(database: Database, more: &[(&str, &str)]) -> Scene {
     let sim = Sim::new();
     sim.install_all(Crd::ray()).namespace("ci").namespace("dev");
     let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
     let kubeconfig = listening.kubeconfig().display().to_string();
-    let database = Database::sqlite();
     let mut flags = vec![
         ("enable_ray", "true"),
         ("ray_kubeconfig", kubeconfig.as_str()),
@@ -37,7 +43,7 @@ async fn scene(more: &[(&str, &str)]) -> Scene {
         sim,
         _listening: listening,
         server,
-        _database: database,
+        database,
     }
 }
 
@@ -87,7 +93,7 @@ fn sent(name: &str) -> Value {
             },
             "workerGroupSpec": [{
                 "groupName": "w", "computeTemplate": "t", "replicas": 1, "minReplicas": 1, "maxReplicas": 3,
-                "rayStartParams": {"node-ip-address": "$MY_POD_IP"}, "service_account": "runner",
+                "rayStartParams": {"node-ip-address": "$MY_POD_IP"}, "service_account": "runner", "labels": {},
             }],
         },
     })
@@ -267,6 +273,7 @@ async fn ray_02_and_04_both_services_are_there_over_grpc_and_described() {
     let name = ray_v1::GetClusterRequest {
         name: "a".into(),
         namespace: "ci".into(),
+        ..Default::default()
     };
     let found = now.get_cluster(name).await.unwrap().into_inner();
     let head = found.cluster_spec.unwrap().head_group_spec.unwrap();
@@ -315,6 +322,7 @@ async fn ray_10_and_11_refusals_have_their_codes_and_make_nothing() {
         change("/clusterSpec", Value::Null),
         change(&format!("{worker}/minReplicas"), 4.into()),
         change(&format!("{worker}/groupName"), "".into()),
+        change(&format!("{worker}/labels"), json!({"team": "a b"})),
     ];
     for body in cases {
         let refused = scene.ask("POST", clusters, &body).await;
@@ -325,6 +333,17 @@ async fn ray_10_and_11_refusals_have_their_codes_and_make_nothing() {
         );
         assert!(!refused.json()["message"].as_str().unwrap().is_empty());
     }
+    // A type of volumes that the first version does not have.
+    let mut later = sent_alpha("a");
+    later["clusterSpec"]["headGroupSpec"]["volumes"][0]["volumeType"] = 5.into();
+    let refused = scene
+        .ask("POST", "/apis/v1alpha2/namespaces/ci/clusters", &later)
+        .await;
+    assert_eq!(refused.status, 400);
+    assert_eq!(
+        refused.json()["message"],
+        "volume_type: there is no value 5"
+    );
     assert_eq!(scene.clusters(), 0);
     let template = "/apis/v1/namespaces/ci/compute_templates";
     scene.ask("POST", template, &self::template()).await.ok();
@@ -433,6 +452,11 @@ async fn a_server_that_does_not_enable_it_has_no_route_and_asks_no_cluster() {
     }
     let described = ask(&server.url, "GET", "/openapi.json", "none", "").await;
     assert!(!described.text().contains("kuberay"));
+    let services = crate::wire::services(&server.url).await;
+    assert!(
+        services.len() > 3 && !services.iter().any(|name| name.contains("ClusterService")),
+        "{services:?}"
+    );
     let channel = Channel::from_shared(server.url.clone()).unwrap();
     let channel = channel.connect().await.unwrap();
     let mut client = ray_v1::cluster_service_client::ClusterServiceClient::new(channel);

@@ -71,6 +71,11 @@ macro_rules! reflected {
     }};
 }
 
+/// The names of the services that reflection lists.
+pub(crate) async fn services(url: &str) -> Vec<String> {
+    reflected!(v1, url)
+}
+
 #[tokio::test]
 async fn reflection_lists_the_services_in_both_versions() {
     let database = Database::sqlite();

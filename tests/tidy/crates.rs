@@ -73,8 +73,14 @@ pub(crate) const CRATES: &[Place] = &[
     only("parquet", &["crates/archive/src/"]),
     only(
         "url",
-        &["crates/storage/src/codec/objects*", "sql/src/source.rs"],
+        &[
+            "crates/kfp/src/download*",
+            "crates/storage/src/codec/objects*",
+            "sql/src/source.rs",
+        ],
     ),
+    only("tar", &["crates/kfp/src/package*"]),
+    only("zip", &["crates/kfp/src/package*"]),
     only("datafusion", &["sql/src/"]),
     only("arrow", &["sql/src/"]),
     only("arrow_flight", &["sql/src/flight*"]),
@@ -102,7 +108,7 @@ pub(crate) const CRATES: &[Place] = &[
         "axum",
         &[
             "controller/src/admin.rs",
-            "controller/src/webhook.rs",
+            "crates/cluster/src/webhook.rs",
             "crates/runtime/src/admin*",
             "src/app*",
             "crates/access/src/auth/oidc/tests.rs",
@@ -181,7 +187,8 @@ pub(crate) const CRATES: &[Place] = &[
     only(
         "tokio_rustls",
         &[
-            "controller/src/webhook*",
+            "crates/cluster/src/webhook*",
+            "crates/kfp/src/download/tests.rs",
             "crates/runtime/src/tls.rs",
             "src/app*",
             "src/outgoing.rs",
@@ -201,13 +208,19 @@ pub(crate) const CRATES: &[Place] = &[
             "watcher/src/main.rs",
         ],
     ),
+    only("multer", &["src/app/kfp/upload.rs"]),
     only("cronexpr", &["src/retention/*"]),
     only("askama", &["web/src/"]),
     only("x509_parser", &["src/app/tls*"]),
     only("jsonwebtoken", &["crates/access/src/auth/oidc*"]),
     only(
         "hyper_rustls",
-        &["crates/access/src/auth/oidc*", "src/outgoing.rs"],
+        &[
+            "crates/access/src/auth/oidc*",
+            "crates/kfp/src/download*",
+            "crates/kfp/src/transfer/rest.rs",
+            "src/outgoing.rs",
+        ],
     ),
     only("opentelemetry", &["crates/runtime/src/traces.rs"]),
     only("opentelemetry_sdk", &["crates/runtime/src/traces.rs"]),
@@ -233,6 +246,8 @@ const WATCHING: &[&str] = &[
     "watcher/src/",
     "tests/kubesim/src/",
     "crates/access/src/auth/kube*",
+    "crates/kfp/src/kubernetes*",
+    "crates/kfp/src/webhooks*",
     "crates/ray/src/",
 ];
 

@@ -74,7 +74,7 @@ impl Ledger {
             let key = self.key(kind, &namespace, name);
             self.names.insert(key, uid.clone());
             let remembered = Remembered {
-                long_lived: kind.is_long_lived(),
+                lifetime: kind.lifetime(),
                 ..Remembered::new(now)
             };
             let entry = Entry {

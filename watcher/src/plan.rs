@@ -35,7 +35,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use hindsight_proto::names::RecordName;
 use hindsight_run as run;
-use hindsight_run::{Kind, Upload, UploadError, View};
+use hindsight_run::{Kind, Lifetime, Upload, UploadError, View};
 
 pub(crate) use events::own as events_record;
 pub use remembered::{
@@ -50,7 +50,7 @@ use crate::{
 };
 use gone::{on_deleted, unnameable, without_object};
 
-pub use gone::{DELETED_UNFINISHED, UNNAMEABLE, VANISHED, VANISHED_FINAL};
+pub use gone::{DELETED, DELETED_UNFINISHED, DELETED_UNSEEN, UNNAMEABLE, VANISHED, VANISHED_FINAL};
 pub use selection::is_ours;
 pub(crate) use selection::{concerns_us, goes_on, is_held, is_selected, lacks_annotations};
 
@@ -82,16 +82,15 @@ pub fn plan(
         Err(error) => return unnameable(view, &error, remembered, policy, now),
     };
     let is_final = view.finish().done;
-    let is_long_lived = view.known_kind().is_some_and(Kind::is_long_lived);
+    let lifetime = view.known_kind().map(Kind::lifetime).unwrap_or_default();
+    let is_long_lived = lifetime.is_long();
     let is_held = finalizer::deadline(view, policy).is_some();
-    let events = events::record(view, &upload, policy).filter(|_| !is_long_lived);
-    let new_events = events::missing(events.as_ref(), view, &upload, remembered, policy);
     let is_stored = remembered.copy().is_some_and(|copy| {
         copy.is_at(&upload.grouping.record) && copy.digest == Digest::of(view.object())
     });
+    let (events, news) = events::wanted(view, &upload, lifetime, remembered, policy, now);
     if remembered.presence.is_gone() {
-        let is_closed = is_final || is_long_lived;
-        return on_deleted(upload, is_stored, new_events, is_closed, remembered);
+        return on_deleted(upload, is_stored, news, (is_final, lifetime), remembered);
     }
     if !is_selected(view, policy) && !is_held {
         let store = (is_final && !is_stored).then(|| Step::Store(Box::new(upload)));
@@ -129,11 +128,11 @@ pub fn plan(
     }
     if is_held {
         // Events do not hold it up longer than was agreed.
-        let new_events = new_events.filter(|_| !is_overdue(view, policy, now));
+        let news = news.filter(|_| !is_overdue(view, policy, now));
         let until = logs::hold_delete(view, remembered, policy, now);
-        return held(view, (!is_stored).then_some(upload), new_events, until);
+        return held(view, (!is_stored).then_some(upload), news, until);
     }
-    let new_events = new_events.filter(|_| is_final);
+    let news = news.filter(|_| is_final || is_long_lived);
     let may_annotate = policy.annotate
         && remembered.annotations == Annotations::Unwritten
         && !remembered.presence.is_delete_requested();
@@ -144,7 +143,10 @@ pub fn plan(
     if !is_stored {
         steps.push(Step::Store(Box::new(upload)));
     }
-    steps.extend(new_events.map(Step::StoreEvents));
+    let copied_again = events.filter(|_| lifetime == Lifetime::UntilDeleted);
+    let next = copied_again.map(|_| events::next_copy(news.is_some(), remembered, now));
+    steps.extend(news.map(Step::StoreEvents));
+    steps.extend(next.map(Step::LookAgain));
     conclude(view, steps, annotate, remembered, policy, now)
 }
 

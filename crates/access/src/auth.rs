@@ -71,6 +71,10 @@ pub enum Guarded {
     Clusters,
     /// Compute templates of such clusters.
     ComputeTemplates,
+    /// Pipelines of Kubeflow.
+    Pipelines,
+    /// Their versions.
+    PipelineVersions,
 }
 
 impl Guarded {
@@ -83,16 +87,19 @@ impl Guarded {
             Self::Logs => "logs",
             Self::Clusters => "clusters",
             Self::ComputeTemplates => "computetemplates",
+            Self::Pipelines => "pipelines",
+            Self::PipelineVersions => "pipelineversions",
         }
     }
 
     /// The API group under which roles of a cluster name it. Clusters of Ray have one of their own, so that a role for
-    /// everything of the history does not make pods.
+    /// everything of the history does not make pods; that of pipelines is the one of Kubeflow.
     #[must_use]
     pub fn group(self) -> &'static str {
         match self {
             Self::Results | Self::Records | Self::Logs => "results.tekton.dev",
             Self::Clusters | Self::ComputeTemplates => "ray.hindsight.dev",
+            Self::Pipelines | Self::PipelineVersions => "pipelines.kubeflow.org",
         }
     }
 }

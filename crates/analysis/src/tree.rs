@@ -19,7 +19,7 @@ use jiff::Timestamp;
 
 pub use cause::Said;
 pub use gaps::Gap;
-pub use part::{PIPELINE_TASK, Part};
+pub use part::{PIPELINE_TASK, Part, RAY_CLUSTER, ray_cluster};
 
 /// Most nodes of a tree.
 pub const MAX_NODES: usize = 20_000;

@@ -142,13 +142,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         "outcome",
         Text(|v| Some(borrowed(outcome(v.object.run.outcome?)))),
     ),
-    C::optional(
-        "reason",
-        Text(|v| {
-            v.text(ObjectField::Reason)
-                .or_else(|| v.text(ObjectField::Phase))
-        }),
-    ),
+    C::optional("reason", Text(|v| v.object.reason().map(borrowed))),
     C::optional(
         "message",
         Text(|v| v.object.message.as_deref().map(borrowed)),
@@ -262,6 +256,7 @@ pub(crate) fn text_leaf(field: &Field) -> Option<&'static str> {
         Field::RecordId => "record_id",
         Field::Uid => "uid",
         Field::Pipeline => "pipeline",
+        Field::Reason => "reason",
         Field::Signature => "signature",
         Field::DataType => "type",
         Field::Object(field) if !field.is_time() => object_leaf(*field)?,

@@ -85,6 +85,12 @@ impl ObjectColumns {
         name.filter(|name| name.len() <= MAX_NAME_BYTES)
     }
 
+    /// Why the object is as it is: the reason of its first condition, or else its phase.
+    pub fn reason(&self) -> Option<&str> {
+        let reason = self.text(ObjectField::Reason);
+        reason.or_else(|| self.text(ObjectField::Phase))
+    }
+
     /// The text in which a part of `metadata.labels` is sought: its keys and values. None where
     /// there are no labels or odd ones.
     pub fn searched_labels(&self) -> Option<String> {
@@ -241,6 +247,7 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
         | Column::Began
         | Column::Ended
         | Column::Pipeline
+        | Column::Reason
         | Column::Signature
         | Column::RecordId
         | Column::RecordName
@@ -268,6 +275,7 @@ pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Op
         Column::Began => moment(object.run.began?),
         Column::Ended => moment(object.run.ended?),
         Column::Pipeline => text(object.pipeline()?),
+        Column::Reason => text(object.reason()?),
         Column::Signature => text(object.signature.as_deref()?),
         Column::RecordId => text(record.name.id()),
         Column::RecordName => Some(ColumnValue::Text(record.name.to_string())),

@@ -53,6 +53,8 @@ pub enum Column {
     /// The pipeline that a record is of: the label `tekton.dev/pipeline`, or else
     /// `spec.pipelineRef.name`. Records.
     Pipeline,
+    /// Why a record is as it is: `status.conditions[0].reason`, or else `status.phase`. Records.
+    Reason,
     /// The key of the signature of a run that failed, timed out or was cancelled. Records.
     Signature,
 

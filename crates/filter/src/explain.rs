@@ -134,6 +134,7 @@ impl fmt::Display for Column {
             Self::Began => "started",
             Self::Ended => "ended",
             Self::Pipeline => "pipeline",
+            Self::Reason => "reason",
             Self::Signature => "signature",
             Self::RecordId => "record id",
             Self::RecordName => "name",

@@ -1,4 +1,4 @@
-//! Calls of the Kubernetes API, and what its refusals are here.
+//! Calls of the Kubernetes API, and which error each refusal is.
 
 use hindsight_cluster::{DEADLINE, classify};
 use kube::core::Status;
@@ -6,16 +6,16 @@ use tokio::time::timeout;
 
 use crate::error::Error;
 
-/// Makes a call; `refused` says what a refusal of the API server is, unless that is nothing special.
+/// Makes a call. A refusal is the error that `refused` makes of it, else [`Error::Invalid`] if the request is at fault, else
+/// [`Error::Unavailable`].
 ///
 /// # Errors
-/// If there is no answer, or it is a refusal.
+/// If there is no answer within [`DEADLINE`], or it is a refusal.
 pub(crate) async fn call<T>(
     request: impl Future<Output = Result<T, kube::Error>>,
     refused: impl FnOnce(&Status) -> Option<Error>,
 ) -> Result<T, Error> {
-    let unavailable =
-        |why: String| Error::Unavailable(format!("the Kubernetes API did not do it: {why}"));
+    let unavailable = |why: String| Error::Unavailable(format!("Kubernetes API: {why}"));
     match timeout(DEADLINE, request).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) => {
@@ -32,19 +32,19 @@ pub(crate) async fn call<T>(
     }
 }
 
-/// Whether an object of these plurals is missing, and not the kind.
+/// Whether an object of the resource `plural` is missing, and not the resource itself.
 pub(crate) fn is_missing(status: &Status, plural: &str) -> bool {
     let details = status.details.as_ref();
     status.code == 404
         && details.is_some_and(|details| details.kind == plural && !details.name.is_empty())
 }
 
-/// That the namespace of a new object is missing.
+/// The error for an object that is created in a namespace that does not exist.
 pub(crate) fn no_namespace(status: &Status) -> Option<Error> {
     is_missing(status, "namespaces").then(|| Error::Missing(status.message.clone()))
 }
 
-/// That the kind is missing, where an object is not.
+/// The error for a cluster without the resource of RayClusters. For a 404 that is about no object.
 pub(crate) fn no_kind(status: &Status) -> Option<Error> {
     (status.code == 404).then(|| {
         Error::Unavailable(

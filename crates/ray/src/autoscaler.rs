@@ -1,4 +1,4 @@
-//! Options of the autoscaler: messages, and part of a RayCluster.
+//! Conversion between options of the autoscaler and `autoscalerOptions` of a RayCluster.
 
 use hindsight_proto::ray_v1::{AutoscalerOptions, EnvironmentVariables};
 use serde_json::{Value, json};
@@ -9,11 +9,11 @@ use crate::{
     volumes,
 };
 
-/// What it gets of one resource when only the other is given.
+/// Resources of the autoscaler where only the other one is given.
 const CPU: &str = "500m";
 const MEMORY: &str = "512Mi";
 
-pub(crate) fn written(options: &AutoscalerOptions) -> Value {
+pub(crate) fn options(options: &AutoscalerOptions) -> Value {
     let or = |text: &str, default: &str| match text {
         "" => default.to_owned(),
         text => text.to_owned(),
@@ -30,7 +30,7 @@ pub(crate) fn written(options: &AutoscalerOptions) -> Value {
     let from = options
         .envs
         .as_ref()
-        .map(|envs| env::whole(&envs.values_from));
+        .map(|envs| env::env_from(&envs.values_from));
     let values = options.envs.as_ref().map(|envs| EnvironmentVariables {
         values: envs.values.clone(),
         ..EnvironmentVariables::default()
@@ -50,16 +50,16 @@ pub(crate) fn written(options: &AutoscalerOptions) -> Value {
         ("resources", resources),
         (
             "env",
-            env::written(Vec::new(), values.as_ref(), None).into(),
+            env::entries(Vec::new(), values.as_ref(), None).into(),
         ),
         ("envFrom", from.unwrap_or_default().into()),
         ("volumeMounts", volumes::mounts(&options.volumes).into()),
     ])
 }
 
-/// The options of a RayCluster; what is mounted are volumes of the head.
+/// The options of a RayCluster; `of_head` are the volumes of the pod of the head.
 pub(crate) fn read(options: &Value, of_head: &[Value]) -> AutoscalerOptions {
-    let values_from = env::read_whole(options);
+    let values_from = env::read_env_from(options);
     let values = env::read(options, &[], None);
     let envs = EnvironmentVariables {
         values_from,

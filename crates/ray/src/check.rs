@@ -1,4 +1,4 @@
-//! Which clusters make sense, before anything is asked of Kubernetes. The order and the words are those of KubeRay.
+//! Validation of clusters, before Kubernetes is asked. Order and texts are those of KubeRay, whose clients may compare them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,10 @@ use crate::{
     object::ENVS,
 };
 
+/// Checks the cluster of a request for `namespace`.
+///
 /// # Errors
-/// If it makes no sense as a cluster of this namespace.
+/// [`Error::Invalid`] for the first field that is missing or wrong.
 pub(crate) fn cluster(cluster: &Cluster, namespace: &str) -> Result<(), Error> {
     if namespace != cluster.namespace {
         return Err(invalid(
@@ -43,10 +45,9 @@ pub(crate) fn cluster(cluster: &Cluster, namespace: &str) -> Result<(), Error> {
         autoscaler(options, head)?;
     }
     identity(cluster)?;
-    texts(
+    keys(
         "headServiceAnnotations",
-        &spec.head_service_annotations,
-        &BTreeMap::new(),
+        spec.head_service_annotations.keys(),
     )?;
     environment("envs", cluster.envs.as_ref())?;
     let mut images = spec
@@ -62,7 +63,7 @@ pub(crate) fn cluster(cluster: &Cluster, namespace: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What becomes the name and labels of the object.
+/// Checks what becomes the name, labels and annotations of the object.
 fn identity(cluster: &Cluster) -> Result<(), Error> {
     if !is_cluster_name(&cluster.name) {
         return Err(invalid(format!(
@@ -79,7 +80,7 @@ fn identity(cluster: &Cluster) -> Result<(), Error> {
         }
     }
     known::<Environment>("environment", cluster.environment)?;
-    texts("annotations", &cluster.annotations, &BTreeMap::new())?;
+    keys("annotations", cluster.annotations.keys())?;
     match cluster.annotations.contains_key(ENVS) {
         true => Err(invalid(format!("annotations: `{ENVS}` is reserved"))),
         false => Ok(()),
@@ -95,7 +96,7 @@ fn known<T: TryFrom<i32>>(field: &str, number: i32) -> Result<(), Error> {
     )
 }
 
-/// Names of arguments, which become keys of an object.
+/// Checks names of arguments of `ray start`, which become keys of an object.
 fn arguments(of: &str, params: &BTreeMap<String, String>) -> Result<(), Error> {
     match params.keys().find(|key| !is_key(key)) {
         Some(key) => Err(invalid(format!(
@@ -212,27 +213,31 @@ fn volumes(volumes: &[Volume]) -> Result<(), Error> {
     Ok(())
 }
 
+fn keys<'a>(of: &str, mut keys: impl Iterator<Item = &'a String>) -> Result<(), Error> {
+    match keys.find(|key| !is_key(key)) {
+        Some(key) => Err(invalid(format!(
+            "{of}: `{key}` is not the key of a label or annotation"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Checks the annotations and labels of a pod template.
 fn texts(
     of: &str,
     annotations: &BTreeMap<String, String>,
     labels: &BTreeMap<String, String>,
 ) -> Result<(), Error> {
-    if let Some(key) = annotations
-        .keys()
-        .chain(labels.keys())
-        .find(|key| !is_key(key))
-    {
-        return Err(invalid(format!(
-            "{of}: `{key}` is not the key of a label or annotation"
-        )));
-    }
+    keys(of, annotations.keys().chain(labels.keys()))?;
     if let Some((key, value)) = labels.iter().find(|(_, value)| !is_label_value(value)) {
         return Err(invalid(format!(
             "{of}: `{value}` of label `{key}` is not a label value"
         )));
     }
     match groups::reserved(annotations, labels) {
-        Some(key) => Err(invalid(format!("{of}: `{key}` is written by the operator"))),
+        Some(key) => Err(invalid(format!(
+            "{of}: `{key}` is reserved for the operator"
+        ))),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! What is done with clusters of Ray.
+//! Calls on RayCluster objects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,13 +21,14 @@ use crate::{
     check,
     error::{Error, invalid, unspecified},
     events,
-    names::{MANAGED_BY, MANAGER, is_namespace},
+    names::{MANAGED_BY, MANAGER, is_namespace, is_subdomain},
     object,
 };
 
 const PLURAL: &str = "rayclusters";
 
-/// Clusters of Ray and compute templates of one Kubernetes cluster. Clones share its connections.
+/// Clusters of Ray and compute templates of one Kubernetes cluster. A cluster is managed if it has the label that is
+/// written here. Clones share connections.
 #[derive(Clone)]
 pub struct Clusters {
     pub(crate) client: Client,
@@ -40,12 +41,12 @@ impl std::fmt::Debug for Clusters {
     }
 }
 
-/// Which part of a list is asked for.
+/// A part of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Most clusters of the page; 0 for all.
+    /// Most clusters of the page; 0 for all that are left.
     pub limit: i64,
-    /// What the page before gave; empty for the first page.
+    /// [`Listed::next`] of the page before; empty for the first page.
     pub token: String,
 }
 
@@ -54,21 +55,21 @@ pub struct Page {
 pub struct Listed {
     /// The clusters, by namespace and name.
     pub clusters: Vec<Cluster>,
-    /// What the next page is asked with; empty on the last page.
+    /// Token of the next page; empty on the last page.
     pub next: String,
 }
 
 impl Clusters {
-    /// Reaches the cluster of a kubeconfig, or the one that this process runs in or is configured for.
+    /// Connects to the cluster of `kubeconfig`, else to that of the environment: `KUBECONFIG`, or the pod.
     ///
     /// # Errors
-    /// If no cluster is named, or not in a way that can be used.
+    /// If no cluster is configured, or the configuration is not valid.
     pub async fn connect(kubeconfig: Option<PathBuf>) -> Result<Self, ConnectError> {
         hindsight_cluster::choose_cryptography();
         Ok(Self::over(hindsight_cluster::connect(kubeconfig).await?))
     }
 
-    /// Reaches a cluster by this client.
+    /// Calls a cluster by `client`.
     #[must_use]
     pub fn over(client: Client) -> Self {
         let kind = GroupVersionKind::gvk("ray.io", "v1", "RayCluster");
@@ -80,11 +81,11 @@ impl Clusters {
         Api::namespaced_with(self.client.clone(), namespace, &self.kind)
     }
 
-    /// Makes a RayCluster in the namespace, and says what it is.
+    /// Creates the RayCluster object of a cluster in `namespace`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the cluster makes no sense or names a template that is not there, [`Error::Missing`]
-    /// without the namespace, [`Error::Exists`] if the name is taken.
+    /// [`Error::Invalid`] if the cluster is not valid or names an unknown template, [`Error::Missing`] if there is no
+    /// such namespace, [`Error::Exists`] if the name is taken.
     pub async fn create(
         &self,
         namespace: &str,
@@ -96,9 +97,12 @@ impl Clusters {
             cluster.ok_or_else(|| invalid("A Cluster object is required. Please specify one."))?;
         check::cluster(&cluster, namespace)?;
         let templates = self.templates_of(&cluster).await?;
-        let wanted = object::written(&cluster, &templates, now);
-        let wanted: DynamicObject = serde_json::from_value(wanted)
-            .map_err(|error| invalid(format!("the cluster is no object of Kubernetes: {error}")))?;
+        let wanted = object::ray_cluster(&cluster, &templates, now);
+        let wanted: DynamicObject = serde_json::from_value(wanted).map_err(|error| {
+            invalid(format!(
+                "the cluster is not valid as an object of Kubernetes: {error}"
+            ))
+        })?;
         let made = self.of(namespace);
         let params = PostParams::default();
         let made = call(made.create(&params, &wanted), |status| match status.code {
@@ -110,10 +114,10 @@ impl Clusters {
             }
             _ => no_namespace(status).or_else(|| no_kind(status)),
         });
-        Ok(object::read(&plain(&made.await?)))
+        Ok(object::read(&to_json(&made.await?)))
     }
 
-    /// The templates that a cluster names.
+    /// The templates of the groups of a cluster, by their names.
     async fn templates_of(
         &self,
         cluster: &Cluster,
@@ -150,10 +154,10 @@ impl Clusters {
         Ok(found)
     }
 
-    /// A cluster that such a service made, with its events.
+    /// A managed cluster with its events.
     ///
     /// # Errors
-    /// [`Error::Missing`] if there is none of this name.
+    /// [`Error::Missing`] if there is no such cluster, or it is not managed.
     pub async fn get(&self, namespace: &str, name: &str) -> Result<Cluster, Error> {
         let object = self.managed(namespace, name).await?;
         let api = Api::namespaced(self.client.clone(), namespace);
@@ -161,7 +165,7 @@ impl Clusters {
         found.pop().ok_or_else(|| missing(name))
     }
 
-    /// The object of a cluster that such a service made.
+    /// The RayCluster object of a managed cluster.
     async fn managed(&self, namespace: &str, name: &str) -> Result<DynamicObject, Error> {
         named(name)?;
         check_namespace(namespace)?;
@@ -172,7 +176,7 @@ impl Clusters {
                 .or_else(|| no_kind(status))
         };
         let object = call(api.get(name), gone).await?;
-        match object::is_managed(&plain(&object)) {
+        match object::is_managed(&to_json(&object)) {
             true => Ok(object),
             false => Err(Error::Missing(format!(
                 "Cluster {name} not found: RayCluster with name {name} not managed by kuberay-apiserver"
@@ -180,10 +184,10 @@ impl Clusters {
         }
     }
 
-    /// The clusters that such services made, in one namespace or in all.
+    /// The managed clusters of one namespace or of all.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a page that there is not, or not any more.
+    /// [`Error::Invalid`] for a limit or token that is not valid, or a token that expired.
     pub async fn list(&self, namespace: Option<&str>, page: &Page) -> Result<Listed, Error> {
         if let Some(namespace) = namespace {
             check_namespace(namespace)?;
@@ -211,7 +215,7 @@ impl Clusters {
         // Some servers filter by labels after they have cut the page.
         listed
             .items
-            .retain(|object| object::is_managed(&plain(object)));
+            .retain(|object| object::is_managed(&to_json(object)));
         Ok(Listed {
             clusters: self.with_events(events, listed.items, None).await?,
             next: listed.metadata.continue_.unwrap_or_default(),
@@ -243,16 +247,16 @@ impl Clusters {
             let events = events.remove(&key).unwrap_or_default();
             Cluster {
                 events,
-                ..object::read(&plain(object))
+                ..object::read(&to_json(object))
             }
         });
         Ok(with.collect())
     }
 
-    /// Deletes a cluster that such a service made, and nothing else.
+    /// Deletes the RayCluster object of a managed cluster; jobs stay.
     ///
     /// # Errors
-    /// [`Error::Missing`] if there is none of this name.
+    /// [`Error::Missing`] if there is no such cluster, or it is not managed.
     pub async fn delete(&self, namespace: &str, name: &str) -> Result<(), Error> {
         let object = self.managed(namespace, name).await?;
         let same = Preconditions {
@@ -264,7 +268,7 @@ impl Clusters {
             ..DeleteParams::default()
         };
         let api = self.of(namespace);
-        // With another UID it is another cluster, made since.
+        // 409: a cluster that was made since has the name.
         let gone =
             |status: &kube::core::Status| matches!(status.code, 404 | 409).then(|| missing(name));
         call(api.delete(name, &params), gone).await.map(drop)
@@ -278,9 +282,15 @@ fn missing(name: &str) -> Error {
 fn named(name: &str) -> Result<(), Error> {
     match name {
         "" => Err(unspecified("Cluster name is empty")),
-        name if !crate::names::is_subdomain(name) => Err(missing(name)),
+        name if !is_name(name) => Err(missing(name)),
         _ => Ok(()),
     }
+}
+
+/// Whether an object may have this name: a DNS subdomain.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    is_subdomain(name)
 }
 
 /// Checks the namespace of a request.
@@ -297,6 +307,6 @@ pub fn check_namespace(namespace: &str) -> Result<(), Error> {
     }
 }
 
-fn plain(object: &DynamicObject) -> Value {
+fn to_json(object: &DynamicObject) -> Value {
     serde_json::to_value(object).unwrap_or_default()
 }

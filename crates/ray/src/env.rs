@@ -1,4 +1,4 @@
-//! Environment variables: messages, and entries of containers.
+//! Environment variables: messages, and `env` and `envFrom` of containers.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::json::{items, text};
 
-/// The entries of a container: `system`, then those of the cluster, then those of the group. Of two with one name the
-/// later is left.
-pub(crate) fn written(
+/// The `env` of a container: `system`, then the variables of the cluster, then those of the group. Of two with the same
+/// name the later one counts.
+pub(crate) fn entries(
     system: Vec<Value>,
     cluster: Option<&EnvironmentVariables>,
     group: Option<&EnvironmentVariables>,
 ) -> Vec<Value> {
-    let given = [cluster, group].into_iter().flatten().flat_map(entries);
+    let given = [cluster, group].into_iter().flatten().flat_map(entries_of);
     let mut all: Vec<Value> = Vec::new();
     for entry in system.into_iter().chain(given) {
         all.retain(|before| before["name"] != entry["name"]);
@@ -23,7 +23,7 @@ pub(crate) fn written(
     all
 }
 
-fn entries(variables: &EnvironmentVariables) -> Vec<Value> {
+fn entries_of(variables: &EnvironmentVariables) -> Vec<Value> {
     let values = variables.values.iter();
     let values = values.map(|(name, value)| json!({"name": name, "value": value}));
     let from = variables.values_from.iter().map(|(name, from)| {
@@ -41,13 +41,13 @@ fn entries(variables: &EnvironmentVariables) -> Vec<Value> {
     values.chain(from).collect()
 }
 
-/// What a group has beside `system` and what all groups of the cluster have; `None` if that is nothing.
+/// The variables of a container without those of `system` and of the cluster; `None` if none is left.
 pub(crate) fn read(
     container: &Value,
     system: &[Value],
     cluster: Option<&EnvironmentVariables>,
 ) -> Option<EnvironmentVariables> {
-    let shared = cluster.map(entries).unwrap_or_default();
+    let shared = cluster.map(entries_of).unwrap_or_default();
     let mut found = EnvironmentVariables::default();
     for entry in items(container, "/env") {
         if !system.contains(entry) && !shared.contains(entry) {
@@ -84,13 +84,13 @@ fn insert(found: &mut EnvironmentVariables, entry: &Value) {
     found.values.insert(name, text(entry, "/value"));
 }
 
-/// Environment variables as one text, to be kept in an annotation.
-pub(crate) fn kept(variables: &EnvironmentVariables) -> String {
-    Value::from(entries(variables)).to_string()
+/// Environment variables as the value of an annotation.
+pub(crate) fn encode(variables: &EnvironmentVariables) -> String {
+    Value::from(entries_of(variables)).to_string()
 }
 
-/// The environment variables of such a text; `None` if it is not one.
-pub(crate) fn unkept(text: &str) -> Option<EnvironmentVariables> {
+/// The environment variables of an annotation; `None` if it is no JSON.
+pub(crate) fn decode(text: &str) -> Option<EnvironmentVariables> {
     let entries = hindsight_run::json::parse(text.as_bytes()).ok()?;
     let mut found = EnvironmentVariables::default();
     let entries = items(&entries, "").iter();
@@ -98,8 +98,8 @@ pub(crate) fn unkept(text: &str) -> Option<EnvironmentVariables> {
     Some(found)
 }
 
-/// Whole config maps and secrets.
-pub(crate) fn whole(from: &BTreeMap<String, EnvValueFrom>) -> Vec<Value> {
+/// The `envFrom` of a container: config maps and secrets, all keys of each.
+pub(crate) fn env_from(from: &BTreeMap<String, EnvValueFrom>) -> Vec<Value> {
     let of = |from: &EnvValueFrom| match from.source() {
         Source::Configmap => Some(json!({"configMapRef": {"name": from.name}})),
         Source::Secret => Some(json!({"secretRef": {"name": from.name}})),
@@ -108,8 +108,8 @@ pub(crate) fn whole(from: &BTreeMap<String, EnvValueFrom>) -> Vec<Value> {
     from.values().filter_map(of).collect()
 }
 
-/// The whole config maps and secrets of a container, by their names.
-pub(crate) fn read_whole(container: &Value) -> BTreeMap<String, EnvValueFrom> {
+/// The config maps and secrets of the `envFrom` of a container, by their names.
+pub(crate) fn read_env_from(container: &Value) -> BTreeMap<String, EnvValueFrom> {
     let of = |entry: &Value| {
         let kinds = [
             ("configMapRef", Source::Configmap),

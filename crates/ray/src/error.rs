@@ -1,8 +1,8 @@
-//! Why a request about a cluster or a template is not done.
+//! Errors of calls about clusters and templates.
 
 use hindsight_runtime::error::{ErrorKind, HasKind};
 
-/// Why a request is not done. Nothing is changed then.
+/// Why a call failed. It changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The request is wrong in itself, or the Kubernetes API refuses the object that it describes.
@@ -14,7 +14,7 @@ pub enum Error {
     /// There is one of this name already.
     #[error("{0}")]
     Exists(String),
-    /// The Kubernetes API does not answer, does not have the kind, or does not let this server in.
+    /// The Kubernetes API does not answer, does not serve RayClusters, or refuses the account of this server.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -30,12 +30,12 @@ impl HasKind for Error {
     }
 }
 
-/// A refusal in the words that clients of KubeRay know.
+/// The error for a request that is not valid.
 pub(crate) fn invalid(why: impl Into<String>) -> Error {
     Error::Invalid(why.into())
 }
 
-/// Likewise, of a field without a value that makes sense.
+/// The error for a field without a valid value, in the words of KubeRay.
 pub(crate) fn unspecified(what: &str) -> Error {
     Error::Invalid(format!("{what}. Please specify a valid value."))
 }

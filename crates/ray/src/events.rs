@@ -7,6 +7,12 @@ use k8s_openapi::api::core::v1::Event;
 
 use crate::object::timestamp;
 
+/// Events about one object, newest last.
+pub(crate) fn in_order(mut events: Vec<Event>) -> Vec<ClusterEvent> {
+    events.sort_by_key(last);
+    events.into_iter().map(read).collect()
+}
+
 /// Events by the namespace and UID of the objects that they are about, newest last.
 pub(crate) fn by_object(mut events: Vec<Event>) -> BTreeMap<(String, String), Vec<ClusterEvent>> {
     events.sort_by_key(last);

@@ -1,4 +1,4 @@
-//! The head and the groups of workers: messages, and pod templates of a RayCluster.
+//! Conversion between groups of a cluster and of a RayCluster: the head, and the groups of workers.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use crate::{
     volumes,
 };
 
-/// The image of a group as it was given, as an annotation of pods.
+/// The annotation of pod templates with the image of a request, which may be empty.
 const IMAGE: &str = "ray.io/compute-image";
-/// The annotation of a cluster by which the head serves applications.
+/// The annotation of a cluster with which the head has the ports of Ray Serve.
 const SERVES: &str = "ray.io/enable-serve-service";
 const HEAD: &str = "ray-head";
 const WORKER: &str = "ray-worker";
 
-/// Annotations of pods that clusters and operators write.
+/// Annotations of pod templates that are not of users.
 const OTHERS_ANNOTATIONS: [&str; 10] = [
     IMAGE,
     TEMPLATE_NAME,
@@ -35,7 +35,7 @@ const OTHERS_ANNOTATIONS: [&str; 10] = [
     "k8s.v1.cni.cncf.io/network-status",
     "k8s.v1.cni.cncf.io/networks-status",
 ];
-/// Labels of pods that the operator writes.
+/// Labels of pod templates that are not of users.
 const OTHERS_LABELS: [&str; 8] = [
     "app.kubernetes.io/created-by",
     "app.kubernetes.io/name",
@@ -47,7 +47,7 @@ const OTHERS_LABELS: [&str; 8] = [
     "ray.io/node-type",
 ];
 
-/// The key among annotations or labels of a group that is not for users, if there is one.
+/// The first key among annotations and labels of a group that is not for users.
 pub(crate) fn reserved<'a>(annotations: &'a Texts, labels: &'a Texts) -> Option<&'a String> {
     let annotation = annotations
         .keys()
@@ -61,7 +61,7 @@ pub(crate) fn reserved<'a>(annotations: &'a Texts, labels: &'a Texts) -> Option<
 
 type Texts = BTreeMap<String, String>;
 
-/// What pod templates of both kinds of groups are made of.
+/// What the pod template of a group is made of.
 struct Pod<'a> {
     name: &'static str,
     image: &'a str,
@@ -81,7 +81,7 @@ struct Pod<'a> {
 }
 
 impl Pod<'_> {
-    fn written(self, cluster: &Cluster) -> Value {
+    fn template(self, cluster: &Cluster) -> Value {
         let mut annotations = self.annotations.clone();
         if !self.template_name.is_empty() {
             annotations.insert(TEMPLATE_NAME.to_owned(), self.template_name.to_owned());
@@ -102,7 +102,7 @@ impl Pod<'_> {
             ("imagePullPolicy", pull.into()),
             (
                 "env",
-                env::written(self.system, cluster.envs.as_ref(), self.environment).into(),
+                env::entries(self.system, cluster.envs.as_ref(), self.environment).into(),
             ),
             ("ports", self.ports),
             ("lifecycle", self.lifecycle),
@@ -169,7 +169,7 @@ fn worker_system() -> Vec<Value> {
     ]
 }
 
-/// The head of a RayCluster, with what its template gives.
+/// The head of a RayCluster, with the resources and tolerations of `template`.
 pub(crate) fn head(
     cluster: &Cluster,
     head: &HeadGroupSpec,
@@ -219,11 +219,11 @@ pub(crate) fn head(
     ]);
     // The kind requires it, also when it is empty.
     written["rayStartParams"] = json!(head.ray_start_params);
-    written["template"] = pod.written(cluster);
+    written["template"] = pod.template(cluster);
     written
 }
 
-/// A group of workers of a RayCluster, with what its template gives.
+/// A group of workers of a RayCluster, with the resources and tolerations of `template`.
 pub(crate) fn worker(
     cluster: &Cluster,
     group: &WorkerGroupSpec,
@@ -253,19 +253,19 @@ pub(crate) fn worker(
         "minReplicas": or_replicas(group.min_replicas),
         "maxReplicas": or_replicas(group.max_replicas),
         "rayStartParams": group.ray_start_params,
-        "template": pod.written(cluster),
+        "template": pod.template(cluster),
     })
 }
 
-/// The container that Ray runs in.
+/// The container of Ray in a pod template: the one of this name, else the first.
 fn container<'a>(group: &'a Value, name: &str) -> &'a Value {
     let containers = items(group, "/template/spec/containers");
     let named = containers.iter().find(|of| of["name"] == name);
     named.or(containers.first()).unwrap_or(&Value::Null)
 }
 
-/// What a group has of its own, by keys that others do not write.
-fn own(group: &Value, at: &str, others: &[&str]) -> Texts {
+/// The annotations or labels at a pointer, without the keys `others`.
+fn without(group: &Value, at: &str, others: &[&str]) -> Texts {
     let mut all = texts(group, at);
     all.retain(|key, _| !others.contains(&key.as_str()));
     all
@@ -326,8 +326,8 @@ pub(crate) fn read_head(group: &Value, envs: Option<&EnvironmentVariables>) -> H
         service_account: text(group, "/template/spec/serviceAccountName"),
         image_pull_secret: text(group, "/template/spec/imagePullSecrets/0/name"),
         environment: env::read(container, &head_system(), envs),
-        annotations: own(group, "/template/metadata/annotations", &OTHERS_ANNOTATIONS),
-        labels: own(group, "/template/metadata/labels", &OTHERS_LABELS),
+        annotations: without(group, "/template/metadata/annotations", &OTHERS_ANNOTATIONS),
+        labels: without(group, "/template/metadata/labels", &OTHERS_LABELS),
         image_pull_policy: read_pull_policy(container),
         security_context: read_security(container),
     }
@@ -348,8 +348,8 @@ pub(crate) fn read_worker(group: &Value, envs: Option<&EnvironmentVariables>) ->
         service_account: text(group, "/template/spec/serviceAccountName"),
         image_pull_secret: text(group, "/template/spec/imagePullSecrets/0/name"),
         environment: env::read(container, &worker_system(), envs),
-        annotations: own(group, "/template/metadata/annotations", &OTHERS_ANNOTATIONS),
-        labels: own(group, "/template/metadata/labels", &OTHERS_LABELS),
+        annotations: without(group, "/template/metadata/annotations", &OTHERS_ANNOTATIONS),
+        labels: without(group, "/template/metadata/labels", &OTHERS_LABELS),
         image_pull_policy: read_pull_policy(container),
         security_context: read_security(container),
     }

@@ -1,4 +1,4 @@
-//! Parts of JSON objects that others may have changed: what is not there or of another type is the default.
+//! Members of JSON objects that may be missing or of another type, which is the default value then.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(crate) fn texts(value: &Value, at: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// An object of the fields that say something: no nulls, empty texts, lists or objects.
+/// An object without fields that are null or empty.
 pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     let says = |value: &Value| match value {
         Value::Null => false,

@@ -1,9 +1,9 @@
-//! A cluster as a RayCluster object, and back.
+//! Conversion between clusters and RayCluster objects.
 
 use std::collections::BTreeMap;
 
 use hindsight_proto::ray_v1::{
-    Cluster, ClusterSpec, ComputeTemplate, EnvironmentVariables, cluster::Environment,
+    Cluster, ClusterSpec, ComputeTemplate, EnvironmentVariables, Volume, cluster::Environment,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -14,15 +14,16 @@ use crate::{
     names::{MANAGED_BY, MANAGER},
 };
 
-const USER: &str = "ray.io/user";
+/// The label that names the owner.
+pub const USER: &str = "ray.io/user";
 const VERSION: &str = "ray.io/version";
 const ENVIRONMENT: &str = "ray.io/environment";
 const CREATED: &str = "ray.io/creation-timestamp";
-/// The environment variables of all groups, which cannot be told from those of one in the pod templates.
+/// The annotation with the `envs` of a cluster, which pod templates do not tell from the variables of a group.
 pub(crate) const ENVS: &str = "hindsight.dev/ray-envs";
 
-/// The RayCluster of a cluster that was checked; templates by their name.
-pub(crate) fn written(
+/// The RayCluster object of a valid cluster; `templates` by their names.
+pub(crate) fn ray_cluster(
     cluster: &Cluster,
     templates: &BTreeMap<String, ComputeTemplate>,
     now: Timestamp,
@@ -34,7 +35,7 @@ pub(crate) fn written(
         .as_ref()
         .filter(|envs| **envs != EnvironmentVariables::default())
     {
-        annotations.insert(ENVS.to_owned(), env::kept(envs));
+        annotations.insert(ENVS.to_owned(), env::encode(envs));
     }
     let spec = cluster.cluster_spec.clone().unwrap_or_default();
     let head = spec.head_group_spec.clone().unwrap_or_default();
@@ -43,9 +44,9 @@ pub(crate) fn written(
         workers.map(|group| groups::worker(cluster, group, templates.get(&group.compute_template)));
     let mut head_group = groups::head(cluster, &head, templates.get(&head.compute_template));
     if let Some(options) = &spec.autoscaler_options {
-        mount(&mut head_group, &options.volumes);
+        add_volumes(&mut head_group, &options.volumes);
     }
-    let autoscaler = spec.autoscaler_options.as_ref().map(autoscaler::written);
+    let autoscaler = spec.autoscaler_options.as_ref().map(autoscaler::options);
     let scales = spec.enable_in_tree_autoscaling;
     let spec = object([
         ("rayVersion", cluster.version.as_str().into()),
@@ -81,8 +82,8 @@ pub(crate) fn written(
     })
 }
 
-/// Gives the head volumes that only the autoscaler, a container beside it, mounts.
-fn mount(head: &mut Value, volumes: &[hindsight_proto::ray_v1::Volume]) {
+/// Adds volumes to the pod of the head that the autoscaler, a container of that pod, mounts.
+fn add_volumes(head: &mut Value, volumes: &[Volume]) {
     let spec = &mut head["template"]["spec"];
     let mut all = items(spec, "/volumes").to_vec();
     for volume in crate::volumes::volumes(volumes) {
@@ -95,12 +96,12 @@ fn mount(head: &mut Value, volumes: &[hindsight_proto::ray_v1::Volume]) {
     }
 }
 
-/// The cluster of a RayCluster, without its events.
+/// The cluster of a RayCluster object, without its events.
 pub(crate) fn read(object: &Value) -> Cluster {
     let labels = texts(object, "/metadata/labels");
     let label = |key: &str| labels.get(key).cloned().unwrap_or_default();
     let mut annotations = texts(object, "/metadata/annotations");
-    let envs = annotations.remove(ENVS).and_then(|kept| env::unkept(&kept));
+    let envs = annotations.remove(ENVS).and_then(|kept| env::decode(&kept));
     let environment = Environment::from_str_name(&label(ENVIRONMENT)).unwrap_or(Environment::Dev);
     let head = object
         .pointer("/spec/headGroupSpec")
@@ -134,7 +135,7 @@ pub(crate) fn read(object: &Value) -> Cluster {
     }
 }
 
-/// Whether an object was made by such a service.
+/// Whether an object has the label of the service, of this server or of KubeRay.
 pub(crate) fn is_managed(object: &Value) -> bool {
     texts(object, "/metadata/labels")
         .get(MANAGED_BY)

@@ -1,4 +1,4 @@
-//! Compute templates as config maps, and what they give to containers.
+//! Conversion between compute templates and config maps, and the resources that they give to containers.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,10 @@ fn unit(template: &ComputeTemplate) -> &str {
         .unwrap_or(UNIT)
 }
 
+/// Checks the template of a request for `namespace`.
+///
 /// # Errors
-/// If it makes no sense as a template of this namespace.
+/// [`Error::Invalid`] for the first field that is missing or wrong.
 pub(crate) fn check(template: &ComputeTemplate, namespace: &str) -> Result<(), Error> {
     if namespace != template.namespace {
         return Err(invalid(
@@ -62,15 +64,17 @@ pub(crate) fn check(template: &ComputeTemplate, namespace: &str) -> Result<(), E
     match accelerator
         .into_iter()
         .chain(template.extended_resources.keys())
-        .find(|name| !is_key(name))
+        .find(|name| !is_key(name) || matches!(name.as_str(), "cpu" | "memory"))
     {
-        Some(name) => Err(invalid(format!("`{name}` is not the name of a resource"))),
+        Some(name) => Err(invalid(format!(
+            "`{name}` is not the name of an extended resource"
+        ))),
         None => Ok(()),
     }
 }
 
 /// The config map of a template.
-pub(crate) fn written(template: &ComputeTemplate) -> ConfigMap {
+pub(crate) fn config_map(template: &ComputeTemplate) -> ConfigMap {
     let labels = [
         (CONFIG_TYPE, COMPUTE_TEMPLATE),
         (TEMPLATE_NAME, &template.name),
@@ -123,7 +127,7 @@ pub(crate) fn is_template(map: &ConfigMap) -> bool {
         .is_some_and(|kind| kind == COMPUTE_TEMPLATE)
 }
 
-/// The template of a config map. What cannot be read is not there.
+/// The template of a config map. A value that cannot be read is left out.
 pub(crate) fn read(map: &ConfigMap) -> ComputeTemplate {
     let get = |key: &str| {
         map.data
@@ -166,7 +170,7 @@ pub(crate) fn read(map: &ConfigMap) -> ComputeTemplate {
     found
 }
 
-/// The resources of a container, which may use no more than it asks for.
+/// The resources of a container; limits equal requests.
 pub(crate) fn resources(template: &ComputeTemplate) -> Value {
     let mut amounts = Map::new();
     amounts.insert("cpu".to_owned(), template.cpu.to_string().into());

@@ -1,4 +1,4 @@
-//! What is done with compute templates.
+//! Calls on config maps of compute templates.
 
 use hindsight_proto::ray_v1::ComputeTemplate;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -21,10 +21,10 @@ impl Clusters {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// Makes the config map of a template in the namespace.
+    /// Creates the config map of a template in `namespace`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the template makes no sense, [`Error::Missing`] without the namespace,
+    /// [`Error::Invalid`] if the template is not valid, [`Error::Missing`] if there is no such namespace,
     /// [`Error::Exists`] if a config map has the name.
     pub async fn create_template(
         &self,
@@ -35,7 +35,7 @@ impl Clusters {
         let template = template
             .ok_or_else(|| invalid("A ComputeTemplate object is required. Please specify one."))?;
         template::check(&template, namespace)?;
-        let wanted = template::written(&template);
+        let wanted = template::config_map(&template);
         let api = self.maps(namespace);
         let params = PostParams::default();
         let made = call(api.create(&params, &wanted), |status| match status.code {
@@ -51,7 +51,7 @@ impl Clusters {
         Ok(template::read(&made.await?))
     }
 
-    /// A template by its name. Other config maps are none.
+    /// The template `name`. A config map without the label of templates is none.
     ///
     /// # Errors
     /// [`Error::Missing`] if there is none of this name.
@@ -117,7 +117,7 @@ fn missing(name: &str) -> Error {
     Error::Missing(format!("Compute template {name} not found"))
 }
 
-/// With 409 another one has the name by now.
+/// 409: a config map that was made since has the name.
 fn gone(status: &Status, name: &str) -> Option<Error> {
     matches!(status.code, 404 | 409).then(|| missing(name))
 }

@@ -1,4 +1,4 @@
-//! Volumes: messages, and volumes and mounts of pods.
+//! Conversion between volumes of a group, and volumes and mounts of pods.
 
 use hindsight_proto::ray_v1::{
     Volume,
@@ -93,7 +93,7 @@ pub(crate) fn mounts(volumes: &[Volume]) -> Vec<Value> {
     volumes.iter().map(mount).collect()
 }
 
-/// The volumes that these mounts of a container show. Kinds that no message has are left out.
+/// The volumes of the mounts of a container. Types that messages do not know are left out.
 pub(crate) fn read(mounts: &[Value], volumes: &[Value]) -> Vec<Volume> {
     let of = |mount: &Value| {
         let volume = volumes

@@ -63,11 +63,39 @@ impl PartialEq for Kind {
 
 impl Eq for Kind {}
 
+/// What ends objects of a kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Lifetime {
+    /// They finish, and say so.
+    #[default]
+    UntilFinished,
+    /// They last until they are deleted, which is no failure.
+    UntilDeleted,
+    /// They are definitions: a delete ends none of their states.
+    Endless,
+}
+
+impl Lifetime {
+    /// Whether each state of an object counts, and not only the last one.
+    pub fn is_long(self) -> bool {
+        self != Self::UntilFinished
+    }
+}
+
 impl Kind {
+    /// What ends its objects.
+    pub fn lifetime(&self) -> Lifetime {
+        match self.completion {
+            Completion::Deletion => Lifetime::UntilDeleted,
+            Completion::Never => Lifetime::Endless,
+            _ => Lifetime::UntilFinished,
+        }
+    }
+
     /// Whether each state of an object counts, and not only the last one: it ends when it is
     /// deleted, or never.
     pub fn is_long_lived(&self) -> bool {
-        matches!(self.completion, Completion::Deletion | Completion::Never)
+        self.lifetime().is_long()
     }
 
     /// The `apiVersion` of its objects: `<group>/<version>`, or `<version>` in the core group.

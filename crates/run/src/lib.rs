@@ -26,7 +26,7 @@ pub use engine::Engine;
 pub use fence::is_earlier;
 pub use finish::Finish;
 pub use grouping::{Grouping, group};
-pub use kind::{Completion, Kind, StatusReader};
+pub use kind::{Completion, Kind, Lifetime, StatusReader};
 pub use kinds::{DEFINITIONS, JOB, KINDS, Kinds};
 pub use outcome::Outcome;
 pub use summary::{SummaryPolicy, Upload, UploadError, upload};

@@ -159,15 +159,18 @@ impl<'a> View<'a> {
 
     /// When it ended: `status.completionTime`, Argo's `status.finishedAt` or Ray's
     /// `status.endTime`; for a failed Job, which has none, the time of the condition that ended
-    /// it; of what lasts until it is deleted, when that was asked for; of a run that was closed, when
-    /// it was found to be gone.
+    /// it; of what lasts until it is deleted, when that was asked for; of what was closed, when it was
+    /// found to be gone.
     pub fn ended(&self) -> Option<Timestamp> {
         match self.completion() {
             Some(Completion::Declared(reader)) => {
                 let ended = reader.ended(self.object);
                 return ended.or_else(|| self.closed().map(|closed| closed.at));
             }
-            Some(Completion::Deletion) => return self.deletion(),
+            Some(Completion::Deletion) => {
+                let asked = self.deletion();
+                return asked.or_else(|| self.closed().map(|closed| closed.at));
+            }
             _ => {}
         }
         self.time("/status/completionTime")

@@ -149,6 +149,11 @@ pub trait HasKind {
     /// What a caller can decide about this error.
     fn kind(&self) -> ErrorKind;
 
+    /// The bare reason, without what was not done because of it; where clients look for it.
+    fn reason(&self) -> Option<&str> {
+        None
+    }
+
     /// When it may be tried again, where that is known.
     fn retry_after(&self) -> Option<Duration> {
         None

@@ -17,6 +17,7 @@ mod feed;
 mod hold;
 mod logs;
 mod maintenance;
+mod pipelines;
 mod query;
 mod traced;
 
@@ -34,7 +35,11 @@ pub use self::{
     logs::LogAppend, logs::LogChunks, logs::LogKey, logs::LogKind, logs::LogSource, logs::LogStore,
     logs::StoredLog, maintenance::Connections, maintenance::Filled, maintenance::IndexedPath,
     maintenance::MAX_INDEXES, maintenance::Maintenance, maintenance::Purge, maintenance::Purged,
-    query::ListQuery, query::Listed, query::Priority, traced::Traced,
+    pipelines::PipelineChange, pipelines::PipelineColumn, pipelines::PipelineComparison,
+    pipelines::PipelineKey, pipelines::PipelineQuery, pipelines::PipelineRow,
+    pipelines::PipelineRows, pipelines::PipelineScope, pipelines::PipelineTables,
+    pipelines::PipelineTest, pipelines::PipelineValue, pipelines::VersionRow, query::ListQuery,
+    query::Listed, query::Priority, traced::Traced,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;

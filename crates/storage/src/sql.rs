@@ -25,6 +25,7 @@ pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod many;
 pub(crate) mod objects;
+pub(crate) mod pipelines;
 pub(crate) mod purge;
 pub(crate) mod read;
 pub(crate) mod row;

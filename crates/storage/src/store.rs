@@ -11,6 +11,7 @@ pub(crate) mod indexed;
 mod list;
 pub(crate) mod logs;
 mod objects;
+mod pipelines;
 mod planner;
 mod purge;
 pub mod resolve;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
+use hindsight_proto::{Message as _, rpc};
 use hindsight_runtime::error::{ErrorKind, http_status};
 
 /// Answers below this gain nothing by compression.
@@ -30,6 +31,8 @@ pub(super) struct Refusal {
     /// Number of the gRPC code.
     pub(super) code: i32,
     pub(super) message: String,
+    /// The code and the bare reason, where clients look for it.
+    pub(super) reason: Option<(i32, String)>,
     /// When it may be tried again.
     pub(super) retry_after: Option<Duration>,
 }
@@ -38,6 +41,30 @@ pub(super) struct Refusal {
 struct ErrorBody<'a> {
     code: i32,
     message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<[Reason<'a>; 1]>,
+}
+
+/// A message of google.rpc.Status among the details of another one.
+#[derive(Serialize)]
+struct Reason<'a> {
+    #[serde(rename = "@type")]
+    kind: &'static str,
+    code: i32,
+    message: &'a str,
+}
+
+/// What a reason is among the details of a status.
+const REASON: &str = "type.googleapis.com/google.rpc.Status";
+
+/// The reason among the details of a status.
+fn reason(details: &[u8]) -> Option<(i32, String)> {
+    let details = rpc::Status::decode(details).ok()?.details;
+    let reason = details
+        .into_iter()
+        .find(|detail| detail.type_url == REASON)?;
+    let reason = rpc::Status::decode(&*reason.value).ok()?;
+    Some((reason.code, reason.message))
 }
 
 impl Refusal {
@@ -46,6 +73,7 @@ impl Refusal {
             http: kind.http_status(),
             code: kind.grpc_code(),
             message: message.into(),
+            reason: None,
             retry_after: None,
         }
     }
@@ -98,6 +126,13 @@ impl Refusal {
         let told = ErrorBody {
             code: self.code,
             message: &self.message,
+            details: self.reason.as_ref().map(|(code, message)| {
+                [Reason {
+                    kind: REASON,
+                    code: *code,
+                    message,
+                }]
+            }),
         };
         serde_json::to_vec(&told).expect("a number and a text are JSON")
     }
@@ -129,6 +164,7 @@ impl From<Status> for Refusal {
         let retry = status.get_details_retry_info();
         Self {
             retry_after: retry.and_then(|retry| retry.retry_delay),
+            reason: reason(status.details()),
             // What is too large is told apart from what may be tried again.
             http: match TOO_LARGE
                 .iter()
@@ -235,6 +271,32 @@ mod tests {
             assert_eq!(asks, http == 401, "{code:?}");
         }
         assert_eq!(Refusal::too_large(5).into_response().status(), 413);
+    }
+
+    #[test]
+    fn a_reason_among_the_details_of_a_status_is_in_the_body() {
+        let reason = rpc::Status {
+            code: 3,
+            message: "name is required".to_owned(),
+            details: Vec::new(),
+        };
+        let status = rpc::Status {
+            details: vec![prost_types::Any {
+                type_url: REASON.to_owned(),
+                value: reason.encode_to_vec(),
+            }],
+            ..rpc::Status::default()
+        };
+        let details = status.encode_to_vec().into();
+        let refusal =
+            Status::with_details(Code::InvalidArgument, "Failed: name is required", details);
+        let body = String::from_utf8(Refusal::from(refusal).body()).unwrap();
+        assert_eq!(
+            body,
+            r#"{"code":3,"message":"Failed: name is required","details":[{"@type":"type.googleapis.com/google.rpc.Status","code":3,"message":"name is required"}]}"#
+        );
+        let without = Refusal::from(Status::new(Code::NotFound, "why")).body();
+        assert_eq!(without, br#"{"code":5,"message":"why"}"#);
     }
 
     #[test]

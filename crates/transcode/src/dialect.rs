@@ -16,6 +16,10 @@ pub(super) struct Dialect {
     pub(super) first: First,
     /// The fields that answers have also when they are zero, for clients that do not look whether they are there.
     pub(super) kept: &'static [&'static str],
+    /// What is done where the path and the body disagree about a field.
+    pub(super) conflict: Conflict,
+    /// Maps that the body of an update says are empty, which a message cannot say, and the metadata that does.
+    pub(super) emptied: &'static [(&'static str, &'static str)],
     /// Whether calls take selectors and parts of answers beside their message.
     pub(super) has_extras: bool,
 }
@@ -53,6 +57,15 @@ pub(super) enum First {
     Segment,
 }
 
+/// What is done where the path and the body disagree about a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conflict {
+    /// The request is refused.
+    Refused,
+    /// The path decides.
+    PathWins,
+}
+
 pub(super) const TEKTON: Dialect = Dialect {
     prefix: "/apis/results.tekton.dev/",
     names: Names::Snake,
@@ -60,6 +73,8 @@ pub(super) const TEKTON: Dialect = Dialect {
     unknown: Unknown::Ignored,
     first: First::Segments,
     kept: &[],
+    conflict: Conflict::Refused,
+    emptied: &[],
     has_extras: true,
 };
 
@@ -70,6 +85,8 @@ pub(super) const HINDSIGHT: Dialect = Dialect {
     unknown: Unknown::Refused,
     first: First::Segments,
     kept: &[],
+    conflict: Conflict::Refused,
+    emptied: &[],
     has_extras: true,
 };
 
@@ -81,6 +98,8 @@ const KUBERAY: Dialect = Dialect {
     unknown: Unknown::Ignored,
     first: First::Segment,
     kept: &["clusters", "compute_templates", "volume_type"],
+    conflict: Conflict::Refused,
+    emptied: &[],
     has_extras: false,
 };
 
@@ -89,7 +108,20 @@ const KUBERAY_ALPHA: Dialect = Dialect {
     ..KUBERAY
 };
 
-const DIALECTS: &[Dialect] = &[TEKTON, HINDSIGHT, KUBERAY, KUBERAY_ALPHA];
+/// The API server of Kubeflow pipelines.
+const KUBEFLOW: Dialect = Dialect {
+    prefix: "/apis/v2beta1/",
+    names: Names::Snake,
+    enums: Enums::Name,
+    unknown: Unknown::Refused,
+    first: First::Segment,
+    kept: &[],
+    conflict: Conflict::PathWins,
+    emptied: &[("tags", "x-clear-tags")],
+    has_extras: false,
+};
+
+const DIALECTS: &[Dialect] = &[TEKTON, HINDSIGHT, KUBERAY, KUBERAY_ALPHA, KUBEFLOW];
 
 impl Dialect {
     /// The dialect of the family that `path` belongs to.

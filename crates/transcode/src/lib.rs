@@ -25,7 +25,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Router,
     body::{Body, Bytes},
-    http::{HeaderMap, HeaderValue, Request, Response, request::Parts},
+    http::{HeaderMap, HeaderValue, Method, Request, Response, request::Parts},
     routing::get,
 };
 use hindsight_proto::metadata::{
@@ -129,6 +129,16 @@ impl Rest {
         })
     }
 
+    /// An encoded answer of the method at a path, as that method's own answers are; for what comes in another form than JSON.
+    pub fn answer_of(&self, verb: &Method, path: &str, reply: Bytes) -> Response<Body> {
+        let answer = request::segments(path).and_then(|segments| {
+            let found = self.inner.routes.find(verb, &segments);
+            let (route, _) = found.map_err(|_lost| Refusal::unknown_path())?;
+            render(route, reply, false)
+        });
+        answer.unwrap_or_else(Refusal::into_response)
+    }
+
     /// The methods, `/healthz`, `/openapi.json`, and a refusal in JSON for everything else.
     pub fn router(self) -> Router {
         let healthy = self.clone();
@@ -180,11 +190,14 @@ impl Inner {
         if streams {
             sse::resume(&parts.headers, &mut query)?;
         }
-        let metadata = metadata(&parts, &query, id)?;
+        let mut metadata = metadata(&parts, &query, id)?;
         if route.body != routes::Body::Ignored {
             request::media(&parts.headers, self.only_json)?;
         }
         let body = self.read(route, body).await?;
+        for name in request::emptied(route, &body) {
+            metadata.insert(name, HeaderValue::from_static("true"));
+        }
         let asked = {
             let route = route.clone();
             work(body.len(), move || {

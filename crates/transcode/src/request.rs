@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Method, header};
 use percent_encoding::percent_decode_str;
 use prost_reflect::{
     DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value,
 };
-use serde_json::{Deserializer, json};
+use serde::de::IgnoredAny;
+use serde_json::{Deserializer, json, value::RawValue};
 
 use super::{
     answer::Refusal,
-    dialect::{Dialect, Unknown},
+    dialect::{Conflict, Dialect, Unknown},
     mask,
     routes::{Body, Route, resolve},
     template::Capture,
@@ -98,7 +99,8 @@ pub(super) fn message(
     for (field, value) in captures {
         let path = resolve(&input, &field).unwrap_or_default();
         let said = get(&message, &path).unwrap_or_default();
-        if !said.is_empty() && said != value {
+        let differs = !said.is_empty() && said != value;
+        if differs && route.dialect.conflict == Conflict::Refused {
             return Err(Refusal::invalid(format!(
                 "{field}: the body says `{said}`, the path `{value}`; the path is enough"
             )));
@@ -112,6 +114,24 @@ pub(super) fn message(
         message.set_field(field, field_mask(field, derived)?);
     }
     Ok(message)
+}
+
+/// The metadata that says which maps the body of an update names as empty.
+pub(super) fn emptied(route: &Route, body: &[u8]) -> Vec<&'static str> {
+    if route.verb != Method::PATCH || route.dialect.emptied.is_empty() {
+        return Vec::new();
+    }
+    let Ok(fields) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(body) else {
+        return Vec::new();
+    };
+    let is_empty = |name: &str| {
+        let map = fields.get(name).map(|map| map.get());
+        let map = map.map(serde_json::from_str::<BTreeMap<String, IgnoredAny>>);
+        map.is_some_and(|map| map.is_ok_and(|map| map.is_empty()))
+    };
+    let emptied = route.dialect.emptied.iter();
+    let emptied = emptied.filter(|(field, _)| is_empty(field));
+    emptied.map(|(_, metadata)| *metadata).collect()
 }
 
 /// A message from JSON; nothing at all is an empty message.
@@ -224,7 +244,7 @@ fn scalar(
         }
     }
     let mut spelled = values.into_iter().map(|text| match field.kind() {
-        Kind::Bool => text.parse().map_or(json!(text), |value: bool| json!(value)),
+        Kind::Bool => boolean(&text).map_or(json!(text), |value| json!(value)),
         Kind::Enum(_) => text
             .parse()
             .map_or(json!(text), |number: i32| json!(number)),
@@ -240,6 +260,15 @@ fn scalar(
     });
     let holder = holder.map_err(|error| wrong(error.to_string()))?;
     Ok(Some(holder.get_field(field).into_owned()))
+}
+
+/// A boolean in any form that gateways in Go take; Python's `True` is one.
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),
+        _ => None,
+    }
 }
 
 fn field_mask(field: &FieldDescriptor, paths: Vec<String>) -> Result<Value, Refusal> {

@@ -4,10 +4,10 @@ use hindsight_proto::ray_v1::{
     self as pb, cluster_service_server::ClusterService,
     compute_template_service_server::ComputeTemplateService,
 };
-use hindsight_ray::{Listed, Page};
+use hindsight_ray::Page;
 use tonic::{Request, Response, Status};
 
-use super::RayServer;
+use super::{RayServer, ask};
 
 #[tonic::async_trait]
 impl ClusterService for RayServer {
@@ -16,7 +16,7 @@ impl ClusterService for RayServer {
         request: Request<pb::CreateClusterRequest>,
     ) -> Result<Response<pb::Cluster>, Status> {
         let work = |metadata, request: pb::CreateClusterRequest| async move {
-            let cluster = request.cluster;
+            let cluster = Ok(request.cluster);
             let made = self.create_cluster(metadata, request.namespace, cluster);
             made.await
         };
@@ -28,7 +28,12 @@ impl ClusterService for RayServer {
         request: Request<pb::GetClusterRequest>,
     ) -> Result<Response<pb::Cluster>, Status> {
         let work = |metadata, request: pb::GetClusterRequest| async move {
-            let found = self.get_cluster(metadata, request.namespace, request.name);
+            let found = self.get_cluster(
+                metadata,
+                request.namespace,
+                request.name,
+                request.include_deleted,
+            );
             found.await
         };
         self.server.answer("GetCluster", request, work).await
@@ -39,16 +44,19 @@ impl ClusterService for RayServer {
         request: Request<pb::ListClustersRequest>,
     ) -> Result<Response<pb::ListClustersResponse>, Status> {
         let work = |metadata, request: pb::ListClustersRequest| async move {
-            let page = Page {
-                limit: request.limit,
-                token: request.r#continue,
-            };
-            let Listed { clusters, next } = self
-                .list_clusters(metadata, Some(request.namespace), page)
-                .await?;
+            let ask = ask!(
+                request,
+                Page {
+                    limit: request.limit,
+                    token: request.r#continue
+                }
+            );
+            let listed = self.list_clusters(metadata, Some(request.namespace), ask);
+            let listed = listed.await?;
             Ok(pb::ListClustersResponse {
-                clusters,
-                r#continue: next,
+                clusters: listed.clusters,
+                r#continue: listed.r#continue,
+                next_page_token: listed.next_page_token,
             })
         };
         self.server.answer("ListCluster", request, work).await
@@ -59,14 +67,18 @@ impl ClusterService for RayServer {
         request: Request<pb::ListAllClustersRequest>,
     ) -> Result<Response<pb::ListAllClustersResponse>, Status> {
         let work = |metadata, request: pb::ListAllClustersRequest| async move {
-            let page = Page {
-                limit: request.limit,
-                token: request.r#continue,
-            };
-            let Listed { clusters, next } = self.list_clusters(metadata, None, page).await?;
+            let ask = ask!(
+                request,
+                Page {
+                    limit: request.limit,
+                    token: request.r#continue
+                }
+            );
+            let listed = self.list_clusters(metadata, None, ask).await?;
             Ok(pb::ListAllClustersResponse {
-                clusters,
-                r#continue: next,
+                clusters: listed.clusters,
+                r#continue: listed.r#continue,
+                next_page_token: listed.next_page_token,
             })
         };
         self.server.answer("ListAllClusters", request, work).await

@@ -4,10 +4,10 @@ use hindsight_proto::ray_v1alpha2::{
     self as pb, cluster_service_server::ClusterService,
     compute_template_service_server::ComputeTemplateService,
 };
-use hindsight_ray::{Listed, Page, alpha};
+use hindsight_ray::{Page, alpha};
 use tonic::{Request, Response, Status};
 
-use super::RayServer;
+use super::{RayServer, ask};
 
 #[tonic::async_trait]
 impl ClusterService for RayServer {
@@ -16,9 +16,9 @@ impl ClusterService for RayServer {
         request: Request<pb::CreateClusterRequest>,
     ) -> Result<Response<pb::Cluster>, Status> {
         let work = |metadata, request: pb::CreateClusterRequest| async move {
-            let cluster = request.cluster.map(alpha::asked);
+            let cluster = request.cluster.map(alpha::to_v1).transpose();
             let made = self.create_cluster(metadata, request.namespace, cluster);
-            made.await.map(alpha::answered)
+            made.await.map(alpha::from_v1)
         };
         self.server.answer("CreateCluster", request, work).await
     }
@@ -28,8 +28,13 @@ impl ClusterService for RayServer {
         request: Request<pb::GetClusterRequest>,
     ) -> Result<Response<pb::Cluster>, Status> {
         let work = |metadata, request: pb::GetClusterRequest| async move {
-            let found = self.get_cluster(metadata, request.namespace, request.name);
-            found.await.map(alpha::answered)
+            let found = self.get_cluster(
+                metadata,
+                request.namespace,
+                request.name,
+                request.include_deleted,
+            );
+            found.await.map(alpha::from_v1)
         };
         self.server.answer("GetCluster", request, work).await
     }
@@ -39,12 +44,14 @@ impl ClusterService for RayServer {
         request: Request<pb::ListClustersRequest>,
     ) -> Result<Response<pb::ListClustersResponse>, Status> {
         let work = |metadata, request: pb::ListClustersRequest| async move {
-            let page = Page::default();
-            let Listed { clusters, .. } = self
-                .list_clusters(metadata, Some(request.namespace), page)
-                .await?;
-            let clusters = clusters.into_iter().map(alpha::answered).collect();
-            Ok(pb::ListClustersResponse { clusters })
+            let ask = ask!(request, Page::default());
+            let listed = self.list_clusters(metadata, Some(request.namespace), ask);
+            let listed = listed.await?;
+            let clusters = listed.clusters.into_iter().map(alpha::from_v1).collect();
+            Ok(pb::ListClustersResponse {
+                clusters,
+                next_page_token: listed.next_page_token,
+            })
         };
         self.server.answer("ListCluster", request, work).await
     }
@@ -53,11 +60,14 @@ impl ClusterService for RayServer {
         &self,
         request: Request<pb::ListAllClustersRequest>,
     ) -> Result<Response<pb::ListAllClustersResponse>, Status> {
-        let work = |metadata, _: pb::ListAllClustersRequest| async move {
-            let page = Page::default();
-            let Listed { clusters, .. } = self.list_clusters(metadata, None, page).await?;
-            let clusters = clusters.into_iter().map(alpha::answered).collect();
-            Ok(pb::ListAllClustersResponse { clusters })
+        let work = |metadata, request: pb::ListAllClustersRequest| async move {
+            let ask = ask!(request, Page::default());
+            let listed = self.list_clusters(metadata, None, ask).await?;
+            let clusters = listed.clusters.into_iter().map(alpha::from_v1).collect();
+            Ok(pb::ListAllClustersResponse {
+                clusters,
+                next_page_token: listed.next_page_token,
+            })
         };
         self.server.answer("ListAllClusters", request, work).await
     }
@@ -81,9 +91,9 @@ impl ComputeTemplateService for RayServer {
         request: Request<pb::CreateComputeTemplateRequest>,
     ) -> Result<Response<pb::ComputeTemplate>, Status> {
         let work = |metadata, request: pb::CreateComputeTemplateRequest| async move {
-            let template = request.compute_template.map(alpha::template_asked);
+            let template = request.compute_template.map(alpha::template_to_v1);
             let made = self.create_template(metadata, request.namespace, template);
-            made.await.map(alpha::template_answered)
+            made.await.map(alpha::template_from_v1)
         };
         self.server
             .answer("CreateComputeTemplate", request, work)
@@ -96,7 +106,7 @@ impl ComputeTemplateService for RayServer {
     ) -> Result<Response<pb::ComputeTemplate>, Status> {
         let work = |metadata, request: pb::GetComputeTemplateRequest| async move {
             let found = self.get_template(metadata, request.namespace, request.name);
-            found.await.map(alpha::template_answered)
+            found.await.map(alpha::template_from_v1)
         };
         self.server
             .answer("GetComputeTemplate", request, work)
@@ -113,7 +123,7 @@ impl ComputeTemplateService for RayServer {
                 .await?;
             let compute_templates = compute_templates
                 .into_iter()
-                .map(alpha::template_answered)
+                .map(alpha::template_from_v1)
                 .collect();
             Ok(pb::ListComputeTemplatesResponse { compute_templates })
         };
@@ -130,7 +140,7 @@ impl ComputeTemplateService for RayServer {
             let compute_templates = self.list_templates(metadata, None).await?;
             let compute_templates = compute_templates
                 .into_iter()
-                .map(alpha::template_answered)
+                .map(alpha::template_from_v1)
                 .collect();
             Ok(pb::ListAllComputeTemplatesResponse { compute_templates })
         };

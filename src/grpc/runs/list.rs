@@ -109,9 +109,7 @@ fn row(columns: RecordColumns, labels: Labels<'_>) -> RunRow {
     let run = object.run;
     let data_type = record.data.map(|data| data.data_type).unwrap_or_default();
     let created = object.time(ObjectField::CreationTime);
-    let reason = object
-        .text(ObjectField::Reason)
-        .or_else(|| object.text(ObjectField::Phase));
+    let reason = object.reason();
     let parent_run = [keys::PIPELINE_RUN, keys::RAY_ORIGIN]
         .into_iter()
         .find_map(label);

@@ -30,7 +30,7 @@ const WORDS: [(&str, Column); 14] = [
     ("namespace", Column::Object(ObjectField::Namespace)),
     ("kind", Column::Object(ObjectField::Kind)),
     ("name", Column::Object(ObjectField::Name)),
-    ("reason", Column::Object(ObjectField::Reason)),
+    ("reason", Column::Reason),
     ("phase", Column::Object(ObjectField::Phase)),
     ("task", Column::Object(ObjectField::TaskRef)),
     ("parent", Column::Parent),

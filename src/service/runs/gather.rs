@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hindsight_analysis::diff::{Side, Values};
-use hindsight_analysis::tree::{MAX_NODES, Node, PIPELINE_TASK, Part, State, Tree};
-use hindsight_run::json;
+use hindsight_analysis::tree::{
+    MAX_NODES, Node, PIPELINE_TASK, Part, RAY_CLUSTER, State, Tree, ray_cluster,
+};
+use hindsight_run::{View, json};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -13,7 +15,8 @@ use super::series;
 use crate::query::{Engine, Fold};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
-use hindsight_filter::condition::{Condition, ObjectField};
+use hindsight_filter::Order;
+use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value as ColumnValue};
 use hindsight_filter::model::{ParentPattern, Record, ResultName, ResultPattern};
 use hindsight_storage::RecordColumns;
 
@@ -214,6 +217,9 @@ pub(super) async fn gather(
         let scope = whole(record.name.result());
         (gathered, had_all) = read(engine, scope, &root, succeeded, gathered).await?;
     }
+    if let Some(cluster) = cluster_elsewhere(engine, record, object, &gathered).await? {
+        gathered.add(vec![cluster]);
+    }
     let growing = engine.compute(move || {
         let mut tree = Tree::of(root, gathered.parts);
         if !had_all {
@@ -228,6 +234,54 @@ pub(super) async fn gather(
         }
     });
     Ok(growing.await?)
+}
+
+/// The record of the RayCluster that a RayJob ran on, where it is not in the result of the job: the one of this name that
+/// was made last before the job ended.
+async fn cluster_elsewhere(
+    engine: &Engine,
+    record: &Record,
+    job: &Value,
+    gathered: &Gathered,
+) -> Result<Option<Record>, Error> {
+    let Some(name) = ray_cluster(job) else {
+        return Ok(None);
+    };
+    let is_there = |part: &Part| part.object() == (RAY_CLUSTER, name);
+    let run = View::new(job);
+    let Some(namespace) = run
+        .namespace()
+        .filter(|_| !gathered.parts.iter().any(is_there))
+    else {
+        return Ok(None);
+    };
+    let text = |field, text: &str| test(field, Is::Equal(ColumnValue::Text(text.to_owned())));
+    let mut tests = vec![
+        text(ObjectField::Kind, RAY_CLUSTER),
+        text(ObjectField::Namespace, namespace),
+        text(ObjectField::Name, name),
+    ];
+    let ended = run.ended();
+    tests.extend(ended.map(|end| {
+        test(
+            ObjectField::CreationTime,
+            Is::AtMost(ColumnValue::Time(end)),
+        )
+    }));
+    let scope = ResultPattern {
+        parent: ParentPattern::Exact(record.name.result().parent().clone()),
+        id: None,
+    };
+    let newest = Order::by(Column::Object(ObjectField::CreationTime), true);
+    Ok(engine.first(scope, Condition::And(tests), newest).await?)
+}
+
+fn test(field: ObjectField, is: Is) -> Condition {
+    Condition::Test(Test {
+        column: Column::Object(field),
+        is,
+        negated: false,
+    })
 }
 
 /// Reads what may be below `root`, and says whether that is all there is in `scope`.

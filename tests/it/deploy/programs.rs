@@ -33,7 +33,7 @@ pub(super) fn arguments(container: &Value) -> Vec<&str> {
 }
 
 /// What a server of this overlay runs with.
-fn server_config(objects: &[Value]) -> Config {
+pub(super) fn server_config(objects: &[Value]) -> Config {
     let pods = pods(objects);
     let container = container(pods["hindsight"]);
     assert_eq!(

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 /// Kinds that live in no namespace.
-const OUTSIDE: [&str; 5] = [
+const OUTSIDE: [&str; 6] = [
+    "MutatingWebhookConfiguration",
     "Namespace",
     "ClusterRole",
     "ClusterRoleBinding",

@@ -177,6 +177,8 @@ async fn the_component_for_ray_grants_what_its_server_asks() {
     let listening = sim.listen(([127, 0, 0, 1], 0).into()).await.unwrap();
     let mut objects = overlay("sqlite");
     let before = granted(&objects, "hindsight");
+    let is_of_ray = |(group, resource, _): &Right| group == "ray.io" || resource == "configmaps";
+    assert!(!before.iter().any(is_of_ray), "{before:?}");
     render::add(&render::root().join("components/ray"), &mut objects);
     let pods = super::pods(&objects);
     let given = super::programs::environment(super::container(pods["hindsight"]));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::{
     api::{
-        admissionregistration::v1::ValidatingWebhookConfiguration,
+        admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
         apps::v1::{Deployment, StatefulSet},
         core::v1::{ConfigMap, Namespace, Service, ServiceAccount},
         networking::v1::NetworkPolicy,
@@ -79,6 +79,10 @@ pub(super) fn check(object: &Value) -> Vec<String> {
         "ValidatingWebhookConfiguration" => (
             "admissionregistration.k8s.io/v1",
             unknown::<ValidatingWebhookConfiguration>(object),
+        ),
+        "MutatingWebhookConfiguration" => (
+            "admissionregistration.k8s.io/v1",
+            unknown::<MutatingWebhookConfiguration>(object),
         ),
         _ => return vec![format!("`{kind}` is no kind that is expected here")],
     };

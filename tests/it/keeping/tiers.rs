@@ -281,6 +281,10 @@ async fn a_write_brings_records_back_and_a_delete_takes_them() {
         said.prints(0, "ci/results/r0 is in the database already");
         let said = of_archive(&["restore", "ci/results/nothing"]).await;
         assert_ne!(said.code, 0, "{said:?}");
+        let said = of_archive(&["restore", "ci/results/r1", "--since", "1d"]).await;
+        said.fails(2, "are for all of a parent");
+        let said = of_archive(&["restore", "ci/results/-", "--until", "1d"]).await;
+        said.prints(0, "0 results: 0 restored, 0 in the database already");
         let target = Database::sqlite();
         let said = run(&["copy", "--from", &db, "--to", &target.url()]).await;
         said.fails(1, "put them back with `hindsight archive restore`");
@@ -399,6 +403,13 @@ async fn a_pass_joins_the_files_of_passes_before() {
         assert_eq!(whole.len(), 2, "{:?}", folder.paths());
 
         let server = TestServer::start_with(&database, &[("archive_url", &archive)]).await;
+        assert_eq!(answers(&server).await, before);
+        server.stop().await;
+
+        let all = ["archive", "restore", "-/results/-", "--since", "1d"];
+        let said = run(&[&all[..], &["--db", &db, "--archive-url", &archive]].concat()).await;
+        said.prints(0, "11 results: 10 restored, 1 in the database already");
+        let server = TestServer::start(&database).await;
         assert_eq!(answers(&server).await, before);
         server.stop().await;
         database.remove().await;

@@ -148,3 +148,41 @@ async fn a_tree_that_may_not_be_complete_says_so() {
     assert_eq!(found.notes, [note]);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_ray_job_is_told_with_the_cluster_that_it_selected() {
+    on_each(|server| async move {
+        let object = |kind: &str, uid: &str, created: &str| {
+            json!({"apiVersion": "ray.io/v1", "kind": kind, "spec": {}, "metadata": {
+                "name": "shared", "namespace": "shop", "uid": uid, "creationTimestamp": created}})
+        };
+        for (uid, created) in [
+            ("before", "2026-03-01T08:00:00Z"),
+            ("used", "2026-03-01T09:00:00Z"),
+            ("later", "2026-03-01T11:00:00Z"),
+        ] {
+            let name = format!("shop/results/{uid}/records/{uid}");
+            let cluster = bytes(&object("RayCluster", uid, created));
+            server
+                .given_record(&name, "ray.io/v1.RayCluster", &cluster)
+                .await;
+        }
+        let mut job = object("RayJob", "job", "2026-03-01T10:00:00Z");
+        job["spec"] = json!({"clusterSelector": {"ray.io/cluster": "shared"}});
+        job["status"] = json!({"jobStatus": "SUCCEEDED", "jobDeploymentStatus": "Complete",
+            "startTime": "2026-03-01T10:00:01Z", "endTime": "2026-03-01T10:05:00Z"});
+        let name = "shop/results/job/records/job";
+        server
+            .given_record(name, "ray.io/v1.RayJob", &bytes(&job))
+            .await;
+        let found = tree(&server, name.to_owned(), false).await.unwrap();
+        let records: Vec<_> = found
+            .nodes
+            .iter()
+            .map(|node| node.record.as_str())
+            .collect();
+        assert_eq!(records, [name, "shop/results/used/records/used"]);
+        assert!(found.critical_path.is_empty() && found.gaps.is_empty());
+    })
+    .await;
+}

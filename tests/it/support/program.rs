@@ -22,9 +22,19 @@ pub struct Program {
 impl Program {
     /// Starts this command of it on a free port, and waits until it serves.
     pub async fn start(command: &str, arguments: &[&str]) -> Self {
+        let mut all = vec![command, "--listen", "127.0.0.1:0"];
+        all.extend(arguments);
+        let mut program = Self::silent(&all).await;
+        let line = program.until("serving address=").await;
+        let (_, address) = line.rsplit_once("address=").unwrap();
+        program.url = format!("http://{address}");
+        program
+    }
+
+    /// Starts it with these arguments, and waits for nothing. It is at no address.
+    pub async fn silent(arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hindsight"))
             .env_clear()
-            .args([command, "--listen", "127.0.0.1:0"])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -34,11 +44,7 @@ impl Program {
             .unwrap();
         let log = BufReader::new(child.stderr.take().unwrap()).lines();
         let url = String::new();
-        let mut program = Self { child, log, url };
-        let line = program.until("serving address=").await;
-        let (_, address) = line.rsplit_once("address=").unwrap();
-        program.url = format!("http://{address}");
-        program
+        Self { child, log, url }
     }
 
     /// The next line that says this.

@@ -93,9 +93,7 @@ pub(super) async fn watch_and_work(
     for _ in 0..MARKERS {
         tasks.spawn(work::annotate(Arc::clone(shared), stop.clone()));
     }
-    if shared.config.policy.store_incomplete {
-        tasks.spawn(work::close_vanished(Arc::clone(shared), stop.clone()));
-    }
+    tasks.spawn(work::close_vanished(Arc::clone(shared), stop.clone()));
     if shared.config.logs != Logs::Off {
         tasks.spawn(log_tasks::collect(Arc::clone(shared), stop.clone()));
     }

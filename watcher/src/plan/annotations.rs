@@ -46,7 +46,7 @@ pub(crate) fn without_object(uid: &str, is_owned: bool, remembered: &Remembered)
         .copy()
         .filter(|copy| is_wanted && copy.is_final())?;
     let record = copy.record();
-    let has_events = remembered.events == EventRecord::Own;
+    let has_events = matches!(remembered.events, EventRecord::Own | EventRecord::Until(_));
     let events = has_events.then(|| events::own(&record, uid)).flatten();
     let annotations = written(&record, copy.digest, is_owned, events.as_ref());
     Some(Step::Annotate(annotations))

@@ -1,7 +1,7 @@
 //! What is done about a run that is gone.
 
 use hindsight_proto::names::RecordName;
-use hindsight_run::{Upload, View};
+use hindsight_run::{Lifetime, Upload, View};
 use hindsight_runtime::error::report;
 use jiff::Timestamp;
 
@@ -21,6 +21,12 @@ pub const VANISHED: &str = "vanished while the watch was interrupted, last seen 
 
 /// Why a run was lost that no name could be made for.
 pub const UNNAMEABLE: &str = "left the cluster and could not be stored as it was";
+
+/// Why an object was closed that lasts until it is deleted.
+pub const DELETED: &str = "deleted";
+
+/// Why such an object was closed whose removal was not seen.
+pub const DELETED_UNSEEN: &str = "deleted while the watch was interrupted";
 
 /// Why a finished run was lost.
 pub const VANISHED_FINAL: &str = "vanished before its final state was stored";
@@ -48,20 +54,26 @@ pub(super) fn on_deleted(
     upload: Upload,
     is_stored: bool,
     new_events: Option<RecordName>,
-    is_closed: bool,
+    (is_final, lifetime): (bool, Lifetime),
     remembered: &Remembered,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
     if !is_stored {
         steps.push(Step::Store(Box::new(upload)));
     }
+    let is_closed = is_final || remembered.copy().is_some_and(|c| c.end == CopyEnd::Closed);
+    let reason = match lifetime {
+        Lifetime::UntilFinished => Some(DELETED_UNFINISHED),
+        Lifetime::UntilDeleted => Some(DELETED),
+        Lifetime::Endless => None,
+    };
+    steps.extend(
+        reason
+            .filter(|_| !is_closed)
+            .map(|reason| Step::Close { reason }),
+    );
+    // Events that cannot be read do not leave it open.
     steps.extend(new_events.map(Step::StoreEvents));
-    let is_closed = is_closed || remembered.copy().is_some_and(|c| c.end == CopyEnd::Closed);
-    if !is_closed {
-        steps.push(Step::Close {
-            reason: DELETED_UNFINISHED,
-        });
-    }
     steps.push(Step::Forget);
     steps
 }
@@ -70,8 +82,14 @@ pub(super) fn on_deleted(
 pub(super) fn without_object(remembered: &Remembered) -> Vec<Step> {
     let step = match &remembered.server {
         ServerCopy::Trusted => None,
-        ServerCopy::Stored(copy) if copy.end != CopyEnd::Open || remembered.long_lived => None,
-        ServerCopy::Stored(_) => Some(Step::Close { reason: VANISHED }),
+        ServerCopy::Stored(copy) if copy.end != CopyEnd::Open => None,
+        ServerCopy::Stored(_) => match remembered.lifetime {
+            Lifetime::UntilFinished => Some(Step::Close { reason: VANISHED }),
+            Lifetime::UntilDeleted => Some(Step::Close {
+                reason: DELETED_UNSEEN,
+            }),
+            Lifetime::Endless => None,
+        },
         ServerCopy::Unknown | ServerCopy::Absent => Some(Step::Lose {
             reason: match remembered.finished {
                 Finished::No => VANISHED,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use hindsight_proto::names::RecordName;
-use hindsight_run::View;
+use hindsight_run::{Lifetime, View};
 
 use super::stored::{CopyEnd, ServerCopy, StoredCopy};
 use crate::policy::Tightening;
@@ -107,6 +107,8 @@ pub enum EventRecord {
     Own,
     /// The server holds it under a name that another watcher gave.
     Foreign,
+    /// The server holds what the cluster told until this time, of a run that goes on.
+    Until(Timestamp),
 }
 
 /// What became of our annotations on a run.
@@ -138,8 +140,8 @@ pub struct Remembered {
     pub first_seen: Timestamp,
     /// Whether it was seen finished.
     pub finished: Finished,
-    /// Each of its states counts, and none is its end: see [`hindsight_run::Kind::is_long_lived`].
-    pub long_lived: bool,
+    /// What ends it, by its kind.
+    pub lifetime: Lifetime,
     /// Whether it is in the cluster.
     pub presence: Presence,
     /// What the server holds of it.
@@ -160,7 +162,7 @@ impl Remembered {
         Self {
             first_seen: now,
             finished: Finished::No,
-            long_lived: false,
+            lifetime: Lifetime::UntilFinished,
             presence: Presence::Present,
             server: ServerCopy::Unknown,
             events: EventRecord::Unknown,

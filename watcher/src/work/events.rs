@@ -1,8 +1,10 @@
 //! Storing the Kubernetes events about a run.
 
+use std::collections::BTreeMap;
+
 use hindsight_proto::names::RecordName;
-use hindsight_run::{Grouping, Upload, View};
-use serde_json::{Value, json};
+use hindsight_run::{Grouping, Lifetime, Upload, View, json};
+use serde_json::Value;
 use tracing::debug;
 
 use super::{Interrupted, Task};
@@ -14,15 +16,21 @@ use crate::{
 
 /// `data.type` of a list of events.
 const EVENT_LIST: &str = "results.tekton.dev/v1.EventList";
+/// Most events that are kept of a run that lasts until it is deleted.
+const MOST: usize = 200;
 
 impl Task<'_> {
     /// Stores the events of the run and of its pods as they are now, unless that was done before:
-    /// events are forgotten by the cluster, so that a later list may be a shorter one.
+    /// events are forgotten by the cluster, so that a later list may be a shorter one. Of a run that lasts until it is
+    /// deleted those that are stored are kept, and newer ones added.
     pub(super) async fn store_events(&self, record: &RecordName) -> Result<(), Interrupted> {
         let (Some(at), Some(object)) = (self.address(), &self.object) else {
             return Ok(());
         };
         let sink = &self.shared.server.sink;
+        if at.kind.lifetime() == Lifetime::UntilDeleted {
+            return self.add_events(&at, object, record).await;
+        }
         let may_be_there = self
             .shared
             .ledger()
@@ -35,17 +43,7 @@ impl Task<'_> {
                 .is_some();
         if !is_there {
             let list = self.events(&at, &self.shared.view(object)).await?;
-            let value = list.to_string().into_bytes();
-            let upload = Upload {
-                grouping: Grouping {
-                    record: record.clone(),
-                    is_root: false,
-                    notes: Vec::new(),
-                },
-                data_type: EVENT_LIST.to_owned(),
-                annotations: std::collections::BTreeMap::new(),
-                summary: None,
-            };
+            let (upload, value) = (upload(record), list.to_string().into_bytes());
             self.call_server(Action::Store, || sink.store(&upload, &value))
                 .await?;
             debug!(run.uid = %self.uid, record.name = %record, "events stored");
@@ -56,6 +54,40 @@ impl Task<'_> {
                 true => EventRecord::Own,
                 false => EventRecord::Foreign,
             };
+        }
+        Ok(())
+    }
+
+    /// Adds the events that the cluster tells now to those that are stored.
+    async fn add_events(
+        &self,
+        at: &Address,
+        object: &Value,
+        record: &RecordName,
+    ) -> Result<(), Interrupted> {
+        let sink = &self.shared.server.sink;
+        let now = self.shared.clock.now();
+        let told = self.events(at, &self.shared.view(object)).await?;
+        let held = self.call_server(Action::Read, || sink.stored(record));
+        let held = held.await?.and_then(|held| json::parse(&held).ok());
+        let list = match &held {
+            Some(held) => merged(held, told),
+            None => told,
+        };
+        let is_news = match &held {
+            Some(held) => list["items"] != held["items"],
+            None => list["items"]
+                .as_array()
+                .is_some_and(|items| !items.is_empty()),
+        };
+        if is_news {
+            let (upload, value) = (upload(record), list.to_string().into_bytes());
+            self.call_server(Action::Store, || sink.store_again(&upload, &value))
+                .await?;
+            debug!(run.uid = %self.uid, record.name = %record, "events stored");
+        }
+        if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
+            entry.remembered.events = EventRecord::Until(now);
         }
         Ok(())
     }
@@ -76,8 +108,48 @@ impl Task<'_> {
             items.extend(more);
         }
         let items: Vec<Value> = items.into_iter().map(cut).collect();
-        Ok(json!({"metadata": {"resourceVersion": version}, "items": items}))
+        Ok(serde_json::json!({"metadata": {"resourceVersion": version}, "items": items}))
     }
+}
+
+/// What a list of events is stored as.
+fn upload(record: &RecordName) -> Upload {
+    Upload {
+        grouping: Grouping {
+            record: record.clone(),
+            is_root: false,
+            notes: Vec::new(),
+        },
+        data_type: EVENT_LIST.to_owned(),
+        annotations: BTreeMap::new(),
+        summary: None,
+    }
+}
+
+/// The events of `held`, as `told` has them if it does, and then those that only `told` has; the last [`MOST`] of them.
+fn merged(held: &Value, mut told: Value) -> Value {
+    let key = |event: &Value| {
+        let metadata = &event["metadata"];
+        (
+            metadata["name"].to_string(),
+            metadata["creationTimestamp"].to_string(),
+        )
+    };
+    let items = |list: &Value| list["items"].as_array().cloned().unwrap_or_default();
+    let mut newer: BTreeMap<_, _> = items(&told)
+        .into_iter()
+        .map(|event| (key(&event), event))
+        .collect();
+    let kept = items(held);
+    let mut all: Vec<Value> = kept
+        .into_iter()
+        .map(|event| newer.remove(&key(&event)).unwrap_or(event))
+        .collect();
+    let rest = items(&told).into_iter();
+    all.extend(rest.filter(|event| newer.contains_key(&key(event))));
+    let first = all.len().saturating_sub(MOST);
+    told["items"] = all.split_off(first).into();
+    told
 }
 
 /// A list that was overtaken while it was read is read again.

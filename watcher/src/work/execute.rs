@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use tracing::{debug, warn};
 
@@ -54,7 +55,9 @@ impl Task<'_> {
                     uid,
                     resource_version,
                 } => return self.delete(&uid, &resource_version, remembered).await,
-                Step::LookAgain(at) => again = Some(at),
+                Step::LookAgain(at) => {
+                    again = Some(again.map_or(at, |other: Timestamp| other.min(at)))
+                }
                 Step::Trust(at) => {
                     if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
                         entry.remembered.trust();

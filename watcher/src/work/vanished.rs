@@ -1,12 +1,12 @@
 //! Runs that are stored unfinished and left the cluster while no watcher saw it. Nothing else would
-//! ever say that they no longer run.
+//! ever say that they no longer run, or were deleted.
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use hindsight_run::{Kind, json};
+use hindsight_run::{Kind, Lifetime, json};
 
 use crate::{
     ledger::Uid,
@@ -36,6 +36,10 @@ impl Sweep<'_> {
             if changes.changed().await.is_err() {
                 return;
             }
+        }
+        let mut kinds = self.shared.config.kinds.iter();
+        if !kinds.any(|kind| self.is_stored_unfinished(kind)) {
+            return;
         }
         let mut closed = 0;
         let mut failures = 0;
@@ -137,7 +141,20 @@ impl Sweep<'_> {
         );
         let parent = config.policy.parent(&run.namespace).ok()?;
         let is_ours = parent == *run.record.result().parent();
-        (is_visible && is_ours && !kind.is_long_lived()).then_some(kind)
+        (is_visible && is_ours && self.is_stored_unfinished(kind)).then_some(kind)
+    }
+
+    /// Whether this watcher stores objects of a kind before they end: runs if that is wanted, and always what is there
+    /// until it is deleted.
+    fn is_stored_unfinished(&self, kind: &Kind) -> bool {
+        match kind.lifetime() {
+            Lifetime::UntilFinished => self.shared.config.policy.store_incomplete,
+            Lifetime::UntilDeleted => {
+                self.shared.config.policy.store_incomplete
+                    || self.shared.cluster.kinds.get(kind) == Some(KindPresence::Listed)
+            }
+            Lifetime::Endless => false,
+        }
     }
 }
 

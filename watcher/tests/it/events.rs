@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use kubesim::Fault;
 use serde_json::{Value, json};
 
-use crate::support::{NAMESPACE, World, collecting, done, quick, task_run};
+use crate::support::{NAMESPACE, World, collecting, done, eventually, quick, task_run};
 
 fn telling(config: Config) -> Config {
     let policy = Policy {
@@ -143,4 +143,35 @@ async fn events_that_may_not_be_read_hold_up_no_delete_of_others_for_ever() {
         })
         .await;
     assert_eq!(world.copy(&uid)["metadata"]["uid"], json!(uid));
+}
+
+#[tokio::test]
+async fn events_of_a_cluster_are_kept_from_before_and_after_a_restart() {
+    let mut world = World::without_watcher(telling(quick()));
+    world.sim.install_all(kubesim::Crd::ray());
+    let cluster = json!({"apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": {"name": "a", "namespace": NAMESPACE}, "spec": {}});
+    let uid = world.create(cluster);
+    let about = json!({"kind": "RayCluster", "name": "a", "uid": uid});
+    event(&world, "head", &about);
+    world.start().await;
+    let names = |world: &World| {
+        let list = world.sink.copy(&format!("{uid}-events"))?;
+        let items = list["items"].as_array()?.iter();
+        let names = items.map(|item| item["message"].as_str().unwrap().to_owned());
+        Some(names.collect::<Vec<_>>())
+    };
+    eventually(|| names(&world).is_some_and(|names| names == ["head"])).await;
+    world.stop().await;
+    // The cluster has forgotten it by now.
+    world.sim.delete("", "events", NAMESPACE, "head").unwrap();
+    event(&world, "workers", &about);
+    world.start().await;
+    eventually(|| names(&world).is_some_and(|names| names == ["head", "workers"])).await;
+    event(&world, "gone", &about);
+    world
+        .sim
+        .delete("ray.io", "rayclusters", NAMESPACE, "a")
+        .unwrap();
+    eventually(|| names(&world).is_some_and(|names| names == ["head", "workers", "gone"])).await;
 }

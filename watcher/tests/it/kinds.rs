@@ -1,7 +1,10 @@
 //! Kinds come and go; each is watched while it is there.
 
-use hindsight_run::{KINDS, Outcome};
-use hindsight_watcher::config::Config;
+use hindsight_run::{KINDS, Outcome, View};
+use hindsight_watcher::{
+    config::Config,
+    plan::{DELETED, DELETED_UNSEEN},
+};
 use kubesim::{Crd, Fault};
 use serde_json::{Value, json};
 
@@ -240,6 +243,61 @@ async fn a_ray_cluster_is_part_of_its_job_and_ends_when_it_is_deleted() {
         .unwrap();
     world.until(|p| p.in_cluster == 1 && p.waiting == 0).await;
     assert_eq!(world.progress().lost, 0);
+    assert_eq!(ended(&world, &uid), (true, Some(DELETED)));
+}
+
+/// Whether the stored object has a time of its end, and why it was closed.
+fn ended(world: &World, uid: &str) -> (bool, Option<&'static str>) {
+    let copy = world.copy(uid);
+    let view = View::new(&copy);
+    let reasons = [DELETED, DELETED_UNSEEN].into_iter();
+    let closed = view.closed();
+    let reason = reasons
+        .into_iter()
+        .find(|one| closed.is_some_and(|closed| closed.reason == *one));
+    (view.ended().is_some(), reason)
+}
+
+fn ray_cluster(name: &str) -> Value {
+    json!({"apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": {"name": name, "namespace": NAMESPACE}, "spec": {"rayVersion": "2.9.0"}})
+}
+
+#[tokio::test]
+async fn a_cluster_that_was_deleted_while_no_watcher_ran_is_closed() {
+    let mut world = World::without_watcher(quick());
+    world.sim.install_all(Crd::ray());
+    let uid = world.create(ray_cluster("a"));
+    let held = world.create(ray_cluster("held"));
+    world.start().await;
+    let sink = std::sync::Arc::clone(&world.sink);
+    within(sink.until(|sink| sink.copy(&held).is_some() && sink.copy(&uid).is_some())).await;
+    let is_being_deleted = json!({"metadata": {"finalizers": ["ray.io/held"]}});
+    world.merge("ray.io", "rayclusters", "held", is_being_deleted);
+    world
+        .sim
+        .delete("ray.io", "rayclusters", NAMESPACE, "held")
+        .unwrap();
+    let is_asked = |copy: Value| copy["metadata"]["deletionTimestamp"].is_string();
+    within(sink.until(|sink| sink.copy(&held).is_some_and(is_asked))).await;
+    assert_eq!(ended(&world, &uid), (false, None));
+    world.stop().await;
+    world
+        .sim
+        .delete("ray.io", "rayclusters", NAMESPACE, "a")
+        .unwrap();
+    // The same name again is another cluster.
+    let again = world.create(ray_cluster("a"));
+    world.start().await;
+    within(sink.until(|sink| {
+        sink.copy(&uid)
+            .is_some_and(|copy| View::new(&copy).closed().is_some())
+    }))
+    .await;
+    assert_eq!(ended(&world, &uid), (true, Some(DELETED_UNSEEN)));
+    assert_eq!(ended(&world, &held), (true, None));
+    within(sink.until(|sink| sink.copy(&again).is_some())).await;
+    assert_eq!(ended(&world, &again), (false, None));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use hindsight_run::View;
 use hindsight_watcher::{
     app::App,
     config::Config,
@@ -176,6 +177,37 @@ async fn a_run_that_vanishes_is_stored_as_it_was_last(arena: Arena) {
     watched.stop().await;
 }
 
+async fn a_cluster_of_ray_is_stored_as_it_was_when_it_was_deleted(arena: Arena) {
+    let watched = Watched::start(&arena, quick().policy).await;
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("ray.io", "v1", "RayCluster"));
+    let clusters: Api<DynamicObject> =
+        Api::namespaced_with(arena.client.clone(), &arena.namespace, &kind);
+    let template = json!({"spec": {"containers": [{"name": "ray-head", "image": "ray"}]}});
+    let cluster = json!({
+        "apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "a"},
+        "spec": {"headGroupSpec": {"rayStartParams": {}, "template": template}},
+    });
+    let cluster = serde_json::from_value(cluster).unwrap();
+    let made = clusters.create(&PostParams::default(), &cluster).await;
+    let uid = made.unwrap().metadata.uid.unwrap();
+    watched
+        .stored("the cluster is stored", &uid, |_| true)
+        .await;
+    let ready = Patch::Merge(json!({"status": {"state": "ready"}}));
+    let patched = clusters
+        .patch_status("a", &PatchParams::default(), &ready)
+        .await;
+    patched.unwrap();
+    clusters
+        .delete("a", &DeleteParams::default())
+        .await
+        .unwrap();
+    let is_ended =
+        |copy: &Value| View::new(copy).ended().is_some() && copy["status"]["state"] == "ready";
+    watched.stored("its end is stored", &uid, is_ended).await;
+    watched.stop().await;
+}
+
 /// Plays every scene, each in a namespace of its own, and says how many.
 async fn play(ground: &Ground) -> usize {
     macro_rules! scenes {
@@ -190,17 +222,23 @@ async fn play(ground: &Ground) -> usize {
         a_finished_run_is_stored_and_annotated,
         a_stored_run_is_collected,
         a_delete_waits_until_the_run_is_stored,
-        a_run_that_vanishes_is_stored_as_it_was_last
+        a_run_that_vanishes_is_stored_as_it_was_last,
+        a_cluster_of_ray_is_stored_as_it_was_when_it_was_deleted
     ];
     let failed: Vec<_> = outcomes.iter().filter(|(_, one)| one.is_err()).collect();
     assert!(failed.is_empty(), "{failed:?}");
     outcomes.len()
 }
 
+/// The kinds of the scenes.
+fn kinds() -> Vec<Crd> {
+    Crd::tekton().into_iter().chain(Crd::ray()).collect()
+}
+
 #[tokio::test]
 async fn the_watcher_does_the_same_on_a_simulated_cluster() {
     let sim = Sim::new();
-    sim.install_all(Crd::tekton());
+    sim.install_all(kinds());
     play(&Ground::simulated(&sim, sim.client())).await;
 }
 
@@ -219,7 +257,7 @@ async fn the_watcher_does_the_same_on_a_real_server() {
     let options = KubeConfigOptions::default();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
     let client = Client::try_from(config.unwrap()).unwrap();
-    let ground = Ground::real(client, &Crd::tekton()).await.unwrap();
+    let ground = Ground::real(client, &kinds()).await.unwrap();
     let played = play(&ground).await;
     ground.leave().await.unwrap();
     eprintln!("contract: {played} scenes of the watcher ran");

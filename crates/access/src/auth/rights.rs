@@ -66,9 +66,11 @@ enum Kind {
     Logs,
     Clusters,
     ComputeTemplates,
+    Pipelines,
+    PipelineVersions,
 }
 
-/// What rights without resources are about. Those that make pods are named.
+/// What rights without resources are about. Those that make pods, and say what is run, are named.
 fn all() -> Vec<Kind> {
     vec![Kind::Results, Kind::Records, Kind::Logs]
 }
@@ -118,6 +120,8 @@ impl Rights {
                     Kind::Logs => Guarded::Logs,
                     Kind::Clusters => Guarded::Clusters,
                     Kind::ComputeTemplates => Guarded::ComputeTemplates,
+                    Kind::Pipelines => Guarded::Pipelines,
+                    Kind::PipelineVersions => Guarded::PipelineVersions,
                 })
                 .collect(),
         })

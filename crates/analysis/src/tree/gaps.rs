@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Tree, seconds};
+use super::{RAY_CLUSTER, Tree, seconds};
 
 /// Shortest gap that is told, in seconds.
 const LEAST: f64 = 1.0;
@@ -34,6 +34,10 @@ pub(super) fn find(tree: &mut Tree) {
         is_leaf[parent] = false;
     }
     is_leaf[0] = false;
+    // That there is a cluster does not mean that something runs.
+    for (leaf, node) in is_leaf.iter_mut().zip(&tree.nodes) {
+        *leaf &= node.kind != RAY_CLUSTER;
+    }
     let leaves = tree.nodes.iter().zip(&is_leaf).filter(|(_, leaf)| **leaf);
     let mut spans: Vec<_> = leaves
         .filter_map(|(leaf, _)| Some((leaf.started?, leaf.ended.unwrap_or(end))))

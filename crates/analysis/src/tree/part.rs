@@ -13,6 +13,8 @@ use super::{
     steps,
 };
 
+/// The kind of objects that RayJobs run on.
+pub const RAY_CLUSTER: &str = "RayCluster";
 /// Label naming the place of a run in its pipeline.
 pub const PIPELINE_TASK: &str = "tekton.dev/pipelineTask";
 
@@ -84,7 +86,7 @@ impl Part {
                 .take(16)
                 .map(|owner| owner.uid.to_owned())
                 .collect(),
-            children: references(status),
+            children: references(object, status),
             skipped: skipped(status),
             waits: pipeline::of(object),
             flow: argo::flow(object, &view),
@@ -154,13 +156,33 @@ fn member(value: &Value, key: &str) -> String {
     )
 }
 
-fn references(status: &Value) -> Vec<Reference> {
+fn references(object: &Value, status: &Value) -> Vec<Reference> {
+    let cluster = ray_cluster(object).map(|name| Reference {
+        kind: RAY_CLUSTER.to_owned(),
+        name: cut(name, MAX_NAME),
+        task: String::new(),
+    });
     let references = list(status, "childReferences").map(|child| Reference {
         kind: member(child, "kind"),
         name: member(child, "name"),
         task: member(child, "pipelineTaskName"),
     });
-    references.filter(|child| !child.name.is_empty()).collect()
+    let references = references.filter(|child| !child.name.is_empty());
+    cluster.into_iter().chain(references).collect()
+}
+
+/// The name of the RayCluster that a RayJob ran on: its own, or one that it selects by `ray.io/cluster`.
+pub fn ray_cluster(object: &Value) -> Option<&str> {
+    let is_job = object.get("kind").and_then(Value::as_str) == Some("RayJob");
+    let text = |at| {
+        object
+            .pointer(at)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    };
+    text("/status/rayClusterName")
+        .or_else(|| text("/spec/clusterSelector/ray.io~1cluster"))
+        .filter(|_| is_job)
 }
 
 fn skipped(status: &Value) -> Vec<(String, String)> {

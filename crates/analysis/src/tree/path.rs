@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::Tree;
+use super::{RAY_CLUSTER, Tree};
 
 /// Finds the critical path: from what ended last, each time back to what ended last of that which
 /// had to end before it, or before what it is a part of.
@@ -38,7 +38,8 @@ fn last_leaves(tree: &Tree) -> Vec<Option<usize>> {
     // Children are after their parents.
     for at in (0..tree.nodes.len()).rev() {
         let node = &tree.nodes[at];
-        if !has_children[at] && node.started.is_some() {
+        // A run ends before the cluster that it ran on.
+        if !has_children[at] && node.started.is_some() && node.kind != RAY_CLUSTER {
             last[at] = Some(at);
         }
         if let Some(parent) = node.parent {

@@ -174,3 +174,40 @@ fn a_run_that_ran_out_of_time_was_in_the_task_that_was_stopped() {
     let found = tree(&run, &others);
     assert_eq!(found.path(found.failed_leaf().unwrap()), "test");
 }
+
+#[test]
+fn a_ray_job_is_above_its_cluster_for_which_nothing_waits() {
+    let object = |kind: &str, name: &str, spec: Value, status: Value| {
+        json!({"apiVersion": "ray.io/v1", "kind": kind, "spec": spec, "status": status,
+            "metadata": {"name": name, "namespace": "shop", "uid": name,
+                "creationTimestamp": "2026-03-01T10:00:00Z"}})
+    };
+    let own = json!({"rayClusterName": "a", "startTime": "2026-03-01T10:01:00Z",
+        "endTime": "2026-03-01T10:09:00Z", "jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"});
+    let selects = json!({"clusterSelector": {"ray.io/cluster": "a"}});
+    let none = || Value::Null;
+    let cluster = object("RayCluster", "a", none(), none());
+    for (spec, status) in [(none(), own), (selects, none())] {
+        let job = object("RayJob", "train", spec, status);
+        let tree = tree(&job, std::slice::from_ref(&cluster));
+        assert_eq!(tree.nodes.len(), 2);
+        assert_eq!(
+            tree.nodes[1].record.as_deref(),
+            Some("shop/results/r/records/a")
+        );
+        assert!(critical(&tree).is_empty() && tree.gaps.is_empty());
+        // What is not stored is told by its name.
+        let alone = self::tree(&job, &[]);
+        assert_eq!(
+            (alone.nodes[1].name.as_str(), &alone.nodes[1].record),
+            ("a", &None)
+        );
+    }
+    let other = object(
+        "RayService",
+        "serve",
+        none(),
+        json!({"rayClusterName": "a"}),
+    );
+    assert_eq!(tree(&other, &[cluster]).nodes.len(), 1);
+}

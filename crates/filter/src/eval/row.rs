@@ -130,7 +130,7 @@ fn run_field(columns: &ObjectColumns, field: Field) -> Option<Value<'_>> {
         Field::RunOutcome => Value::Int(columns.run.outcome?),
         Field::RunPipeline => Value::text(columns.pipeline()?),
         Field::RunTask => Value::text(columns.text(ObjectField::TaskRef)?),
-        Field::RunReason => Value::text(columns.text(ObjectField::Reason)?),
+        Field::RunReason => Value::text(columns.reason()?),
         Field::RunPhase => Value::text(columns.text(ObjectField::Phase)?),
         Field::RunStartTime => moment(columns.run.began?)?,
         Field::RunEndTime => moment(columns.run.ended?)?,

@@ -87,7 +87,7 @@ pub(super) fn of_field(field: Field) -> Option<Found> {
         Field::RunCluster => (Column::Cluster, Kind::Text),
         Field::RunPipeline => (Column::Pipeline, Kind::Text),
         Field::RunTask => (Column::Object(ObjectField::TaskRef), Kind::Text),
-        Field::RunReason => (Column::Object(ObjectField::Reason), Kind::Text),
+        Field::RunReason => (Column::Reason, Kind::Text),
         Field::RunPhase => (Column::Object(ObjectField::Phase), Kind::Text),
         Field::RunStartTime => (Column::Began, Kind::Time),
         Field::RunEndTime => (Column::Ended, Kind::Time),

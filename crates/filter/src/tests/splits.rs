@@ -244,7 +244,7 @@ fn records_are_asked_for_by_what_is_kept_of_a_run() {
     );
     whole(
         "run.reason == 'a' || run.phase == 'b' || run.task.contains('c')",
-        "data.status.conditions[0].reason = \"a\" or data.status.phase = \"b\" or \
+        "reason = \"a\" or data.status.phase = \"b\" or \
          data.spec.taskRef.name contains \"c\"",
     );
     whole("run != null && has(run.labels)", "outcome is set");

@@ -9,7 +9,7 @@ use super::{
     lex::{Key, Piece, Word},
     quoted,
     status::{BARE, is, status, statuses},
-    test::{Test, filled, nearest, one_of, optional, pattern, reason, single},
+    test::{Test, filled, nearest, one_of, optional, pattern, single},
     time,
 };
 use crate::{fields, model::Resource};
@@ -146,7 +146,7 @@ impl<'n> Meaning<'n> {
             "cluster" => Ok(optional("run.cluster", &word.values)),
             "signature" => Ok(optional("run.signature", &word.values)),
             "kind" => kind(word),
-            "reason" => Ok(reason(&word.values)),
+            "reason" => Ok(optional("run.reason", &word.values)),
             "name" => Ok(Test::always(one_of("data.metadata.name", &word.values))),
             "uid" => Ok(Test::always(one_of("data.metadata.uid", &word.values))),
             _ => Ok(Test::always(one_of(

@@ -67,18 +67,6 @@ pub(super) fn pattern(field: &str, value: &Piece) -> String {
     format!("{field}.{function}({})", quoted(&value.text))
 }
 
-/// The reason of the first condition, or else the phase.
-pub(super) fn reason(values: &[Piece]) -> Test {
-    let (reason, phase) = ("run.reason", "run.phase");
-    let (reasons, phases) = (one_of(reason, values), one_of(phase, values));
-    Test {
-        holds: format!("({reasons} || (!has({reason}) && {phases}))"),
-        fails: format!(
-            "((has({reason}) && !({reasons})) || (!has({reason}) && (!has({phase}) || !({phases}))))"
-        ),
-    }
-}
-
 /// The value of a key that has one.
 pub(super) fn single<'w>(word: &'w Word<'_>) -> Result<&'w str, Fault> {
     match word.values.as_slice() {

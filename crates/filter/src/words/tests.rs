@@ -137,16 +137,14 @@ fn values_between_commas_are_joined_by_or() {
 }
 
 #[test]
-fn a_reason_is_that_of_the_condition_or_the_phase() {
+fn a_run_may_lack_a_reason() {
     means(
         "reason:Error,OOM*",
-        "((run.reason == \"Error\" || run.reason.startsWith(\"OOM\")) || (!has(run.reason) && \
-         (run.phase == \"Error\" || run.phase.startsWith(\"OOM\"))))",
+        "(run.reason == \"Error\" || run.reason.startsWith(\"OOM\"))",
     );
     means(
         "-reason:Error",
-        "((has(run.reason) && !(run.reason == \"Error\")) || (!has(run.reason) && \
-         (!has(run.phase) || !(run.phase == \"Error\"))))",
+        "(!has(run.reason) || !(run.reason == \"Error\"))",
     );
 }
 

@@ -1,19 +1,10 @@
-//! Samples, and how they are looked at.
+//! Samples.
 
 use std::collections::BTreeMap;
 
 use hindsight_proto::ray_v1 as v1;
-use hindsight_ray::{Clusters, Error};
+use hindsight_ray::Error;
 use jiff::Timestamp;
-use kubesim::{Crd, Sim};
-use serde_json::Value;
-
-pub fn sim() -> (Sim, Clusters) {
-    let sim = Sim::new();
-    sim.install_all(Crd::ray()).namespace("ci").namespace("dev");
-    let clusters = Clusters::over(sim.client());
-    (sim, clusters)
-}
 
 pub fn now() -> Timestamp {
     "2026-03-01T10:00:00Z".parse().unwrap()
@@ -41,7 +32,7 @@ pub fn worker(cluster: &mut v1::Cluster) -> &mut v1::WorkerGroupSpec {
 }
 
 /// A cluster with a head and a group of workers.
-pub fn small(name: &str) -> v1::Cluster {
+pub fn small(namespace: &str, name: &str) -> v1::Cluster {
     let worker = v1::WorkerGroupSpec {
         group_name: "w".into(),
         replicas: 2,
@@ -49,7 +40,7 @@ pub fn small(name: &str) -> v1::Cluster {
     };
     v1::Cluster {
         name: name.into(),
-        namespace: "ci".into(),
+        namespace: namespace.into(),
         user: "zoe".into(),
         version: "2.9.0".into(),
         cluster_spec: Some(v1::ClusterSpec {
@@ -61,10 +52,10 @@ pub fn small(name: &str) -> v1::Cluster {
     }
 }
 
-pub fn template(name: &str) -> v1::ComputeTemplate {
+pub fn template(namespace: &str, name: &str) -> v1::ComputeTemplate {
     v1::ComputeTemplate {
         name: name.into(),
-        namespace: "ci".into(),
+        namespace: namespace.into(),
         cpu: 2,
         memory: 4,
         gpu: 1,
@@ -152,7 +143,7 @@ pub fn volumes() -> Vec<v1::Volume> {
 }
 
 /// A cluster in which every field says something.
-pub fn full(name: &str) -> v1::Cluster {
+pub fn full(namespace: &str, name: &str) -> v1::Cluster {
     let security = v1::SecurityContext {
         capabilities: Some(v1::Capabilities {
             add: vec!["SYS_PTRACE".into()],
@@ -221,13 +212,8 @@ pub fn full(name: &str) -> v1::Cluster {
             autoscaler_options: Some(options),
             head_service_annotations: texts(&[("x.io/s", "t")]),
         }),
-        ..small(name)
+        ..small(namespace, name)
     }
-}
-
-/// What is stored of a cluster.
-pub fn stored(sim: &Sim, name: &str) -> Value {
-    sim.get("ray.io", "rayclusters", "ci", name).unwrap()
 }
 
 #[track_caller]

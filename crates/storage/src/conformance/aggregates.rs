@@ -42,7 +42,9 @@ fn object(dice: &mut Dice) -> Json {
         "status": {
             "startTime": later(dice, day),
             "completionTime": later(dice, 3 * day),
-            "conditions": [{"type": "Succeeded", "status": dice.pick(&["True", "False"]), "reason": dice.pick(&["Succeeded", "Completed", "Failed", "Odd"])}],
+            "conditions": [{"type": "Succeeded", "status": dice.pick(&["True", "False"]),
+                "reason": dice.pick(&[json!("Succeeded"), json!("Completed"), json!("Failed"), json!("Odd"), json!(null)])}],
+            "phase": dice.pick(&["Succeeded", "Odd"]),
         },
     })
 }
@@ -119,6 +121,7 @@ fn random(dice: &mut Dice) -> AggregateQuery {
         Column::Label("tekton.dev/pipeline".to_owned()),
         Column::Object(ObjectField::Namespace),
         Column::Object(ObjectField::Reason),
+        Column::Reason,
         Column::SummaryType,
         Column::Outcome,
         Column::Pipeline,

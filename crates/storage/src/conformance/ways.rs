@@ -58,7 +58,7 @@ fn row(at: i64) -> Record {
     if at < 40 {
         labels["tekton.dev/pipeline"] = json!("labelled");
     }
-    let object = json!({
+    let mut object = json!({
         "metadata": {"name": format!("run-{at}"), "labels": labels},
         "spec": {"pipelineRef": {"name": format!("pipeline-{}", at % 50)}},
         "status": {
@@ -67,6 +67,11 @@ fn row(at: i64) -> Record {
             "conditions": [{"type": "Succeeded", "status": status, "reason": reason}],
         },
     });
+    if at % 40 == 27 {
+        // The word for what became of it is in another place.
+        object["status"]["phase"] = json!("Failed");
+        object["status"]["conditions"][0]["reason"] = json!(null);
+    }
     let mut row = record(
         &format!("p{}/results/r/records/{at}", at % 3),
         made,
@@ -146,6 +151,16 @@ fn labels_and_columns() -> Vec<Asked> {
             |_| false,
         ),
         (
+            "a reason or phase",
+            vec![equal(Column::Reason, "Failed")],
+            |at| matches!(at % 40, 7 | 27),
+        ),
+        (
+            "a reason or phase, and a label",
+            vec![equal(Column::Reason, "Failed"), label("tier", "gold")],
+            |at| at % 100 == 47 && matches!(at % 40, 7 | 27),
+        ),
+        (
             "a label and failed",
             vec![label("tier", "gold"), failed()],
             |at| at % 200 == 47,
@@ -218,6 +233,19 @@ fn several() -> Vec<Asked> {
         ),
         ("one of all labels", vec![tier(&["gold", "tin"])], |_| true),
         ("one of no labels", vec![tier(&[])], |_| false),
+        (
+            "one of two reasons or phases",
+            vec![one_of(Column::Reason, &["Failed", "Rare", "Failed"])],
+            |at| matches!(at % 40, 7 | 27) || at % 40 == 8 && at < 100,
+        ),
+        (
+            "one of two reasons, not phases",
+            vec![one_of(
+                Column::Object(ObjectField::Reason),
+                &["Failed", "Rare"],
+            )],
+            |at| at % 40 == 7 || at % 40 == 8 && at < 100,
+        ),
         (
             "one of some labels, failed",
             vec![tier(&["gold", "iron"]), failed()],

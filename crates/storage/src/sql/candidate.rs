@@ -75,14 +75,15 @@ impl IndexCandidate<'_> {
         match (self, dialect) {
             (Self::Column("records_by_outcome", _), _) => " AND run_outcome <> 1",
             (Self::Column("records_by_reason", _), Dialect::Sqlite) => {
-                " AND object_reason <> (char(1) || 'Q') AND object_reason <> (char(1) || 'R')"
+                " AND coalesce(object_reason, object_phase) <> (char(1) || 'Q') \
+                 AND coalesce(object_reason, object_phase) <> (char(1) || 'R')"
             }
             (Self::Column("records_by_status", _), Dialect::Sqlite) => {
                 " AND object_condition_status <> (char(1) || 'W')"
             }
             (Self::Column("records_by_reason", _), Dialect::Postgres) => {
-                " AND left(object_reason, 128) <> E'\\x01Q' \
-                 AND left(object_reason, 128) <> E'\\x01R'"
+                " AND left(coalesce(object_reason, object_phase), 128) <> E'\\x01Q' \
+                 AND left(coalesce(object_reason, object_phase), 128) <> E'\\x01R'"
             }
             (Self::Column("records_by_status", _), Dialect::Postgres) => {
                 " AND left(object_condition_status, 128) <> E'\\x01W'"
@@ -277,11 +278,13 @@ fn candidate_of<'q>(
             return Some(IndexCandidate::Pipeline(test));
         }
         (Resource::Records, Column::Object(field), Is::Equal(_)) => match field {
-            Reason if !is_one_of(test, &["Succeeded", "Completed"]) => "records_by_reason",
             ConditionStatus if !is_one_of(test, &["True"]) => "records_by_status",
             PipelineRef => "records_by_pipeline",
             _ => return None,
         },
+        (Resource::Records, Column::Reason | Column::Object(Reason), is) if is_unwell(is) => {
+            "records_by_reason"
+        }
         (Resource::Records, Column::Signature, Is::Equal(_)) => "records_by_signature",
         (Resource::Records, Column::Outcome, is) if is_unsuccessful(is) => "records_by_outcome",
         (Resource::Records, Column::DataType, Is::OneOf(values))
@@ -324,6 +327,13 @@ fn is_unsuccessful(is: &Is) -> bool {
         Is::OneOf(values) => !values.is_empty() && !values.contains(&success),
         _ => false,
     }
+}
+
+/// Whether reasons are asked for, not too many, that are none of those that the index leaves out.
+fn is_unwell(is: &Is) -> bool {
+    let asked = values(is);
+    let is_well = |value| matches!(text_of(value), Some("Succeeded" | "Completed"));
+    !asked.is_empty() && !asked.iter().any(is_well)
 }
 
 /// Whether a test asks for one of these texts, of which there are too many for an index.

@@ -61,6 +61,9 @@ pub(crate) fn holds(column: &Column) -> Holds {
     }
 }
 
+/// Why a record is as it is. Both columns keep words alike.
+pub(super) const REASON: &str = "coalesce(object_reason, object_phase)";
+
 /// Where `column` of `resource` is.
 pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
     let own = match (resource, column) {
@@ -78,6 +81,7 @@ pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
         (Resource::Records, Column::Began) => return Place::RunBegan,
         (Resource::Records, Column::Ended) => return Place::RunEnded,
         (Resource::Records, Column::Pipeline) => "run_pipeline",
+        (Resource::Records, Column::Reason) => return Place::Word(REASON),
         (Resource::Records, Column::Signature) => "run_signature",
         (Resource::Results, Column::SummaryRecord) => "summary_record",
         (Resource::Results, Column::SummaryType) => return Place::Word("summary_type"),

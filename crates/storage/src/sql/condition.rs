@@ -263,6 +263,10 @@ impl Writer<'_> {
         if let (Place::Column("run_pipeline"), false) = (place, negated) {
             self.of_pipelines(std::slice::from_ref(value));
         }
+        if let (Place::Word("object_reason"), false) = (place, negated) {
+            self.equal(Place::Word(columns::REASON), value, false);
+            return self.has_reason();
+        }
         if let (Place::Id(_) | Place::ObjectUid | Place::ResultOfRecord, Value::Text(text)) =
             (place, value)
         {
@@ -363,6 +367,10 @@ impl Writer<'_> {
             && values.len() <= cost::MOST_VALUES
         {
             self.of_pipelines(values);
+        }
+        if let (Place::Word("object_reason"), false) = (place, negated) {
+            self.one_of(Place::Word(columns::REASON), values, false);
+            return self.has_reason();
         }
         if let Place::Id(_) | Place::ObjectUid | Place::ResultOfRecord = place {
             return self.identifier_test(place, negated, &|dialect, out| {

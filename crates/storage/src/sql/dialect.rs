@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::statement::{Bind, Statement};
+use super::{
+    columns::REASON,
+    statement::{Bind, Statement},
+};
 use crate::codec::{row::labels_json, text::words};
 
 /// Characters that an index of client text holds where index entries are limited.
@@ -128,7 +131,7 @@ impl Dialect {
             "data_type" => Some("left(data_type, 128)"),
             "object_name" => Some("left(object_name, 128)"),
             "object_pipeline_ref" => Some("left(object_pipeline_ref, 128)"),
-            "object_reason" => Some("left(object_reason, 128)"),
+            REASON => Some("left(coalesce(object_reason, object_phase), 128)"),
             "object_condition_status" => Some("left(object_condition_status, 128)"),
             _ => None,
         }

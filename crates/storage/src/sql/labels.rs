@@ -20,8 +20,8 @@ const STORED: &str = " AND ARRAY[create_us / 604800000000, create_us / 864000000
 
 /// What did not go well: R, Q and W are the numbers of Completed, Succeeded and True.
 const UNWELL: &str = " AND (left(object_condition_status, 128) <> E'\\x01W' \
-                      OR (left(object_reason, 128) <> E'\\x01Q' \
-                      AND left(object_reason, 128) <> E'\\x01R'))";
+                      OR (left(coalesce(object_reason, object_phase), 128) <> E'\\x01Q' \
+                      AND left(coalesce(object_reason, object_phase), 128) <> E'\\x01R'))";
 
 /// When a record was stored, as no other index has it.
 pub(super) const STORED_AT: &str = "create_us + 0";

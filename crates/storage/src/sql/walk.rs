@@ -25,7 +25,7 @@ pub(crate) enum Table {
 /// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
 /// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
 /// `record_labels`, and also `changes_floor`, a number that nothing else tells.
-pub(crate) const TABLES: [(&str, &str); 20] = [
+pub(crate) const TABLES: [(&str, &str); 23] = [
     ("results", "what a result may hold"),
     ("records", "their results and payloads"),
     ("bodies", "their records and SHA-256"),
@@ -55,6 +55,12 @@ pub(crate) const TABLES: [(&str, &str); 20] = [
         "the files, which `hindsight archive verify` reads",
     ),
     ("archive_state", "being one row"),
+    ("pipelines", "the versions that they have"),
+    (
+        "pipeline_tags",
+        "nothing: the database ties each to its pipeline",
+    ),
+    ("pipeline_versions", "what their pipelines count"),
 ];
 
 impl Table {

@@ -9,7 +9,7 @@ use super::{SqlStore, objects};
 use crate::{
     codec::objects::{FOLDER, Objects, new_folder},
     driver::{Database, options::Opening, postgres, sqlite},
-    seam::{ArchiveIndex, Error, LogStore, Maintenance, Store},
+    seam::{ArchiveIndex, Error, LogStore, Maintenance, PipelineTables, Store},
     tiers::{Archive, Tiers},
 };
 pub use crate::{
@@ -24,6 +24,8 @@ pub struct Opened {
     pub store: Arc<dyn Store>,
     /// The logs of runs in the same database.
     pub logs: Arc<dyn LogStore>,
+    /// Pipelines of Kubeflow in the same database.
+    pub pipelines: Arc<dyn PipelineTables>,
     /// Which results have their records in files of an archive, as the same database knows it.
     pub index: Arc<dyn ArchiveIndex>,
     /// The archive, if there is one. Then `store` has its records too.
@@ -71,6 +73,7 @@ impl Opened {
                 None => rows,
             },
             logs: Arc::<SqlStore<D>>::clone(&store),
+            pipelines: Arc::<SqlStore<D>>::clone(&store),
             index,
             archive,
             maintenance: store,

@@ -137,6 +137,16 @@ pub async fn copy(
         return Err(without_depot(&totals));
     }
     let indexed = indexed(&mut snapshot).await?;
+    let pipelines = snapshot.number(&sql::pipelines::count_all()).await?;
+    if pipelines > 0 {
+        tell(Event::Note(Said {
+            of: "pipelines".to_owned(),
+            why: format!(
+                "{pipelines} pipelines of Kubeflow are not copied; move them with `hindsight pipelines export` and \
+                 `import`"
+            ),
+        }));
+    }
     let mut source = Ours::new(snapshot);
     let target = (to, depots.to.as_ref());
     let outcome = into(&mut source, target, &indexed, (logs, verify), tell).await;

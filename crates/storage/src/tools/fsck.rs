@@ -10,6 +10,7 @@ mod finding;
 mod indexed;
 mod indexes;
 mod objects;
+mod pipelines;
 mod records;
 #[cfg(test)]
 mod tests;
@@ -111,6 +112,7 @@ pub async fn fsck(
     check.references().await?;
     check.indexes().await?;
     check.state().await?;
+    check.pipelines().await?;
     check.objects().await?;
     Ok(check.seen)
 }

@@ -1,7 +1,9 @@
 //! What becomes of a request before gRPC sees it.
 
 use axum::http::Method;
-use hindsight_proto::{FILE_DESCRIPTOR_SET, v1alpha2 as pb};
+use hindsight_proto::{
+    FILE_DESCRIPTOR_SET, KUBEFLOW_FILE_DESCRIPTOR_SET, kubeflow_v2beta1 as kfp, v1alpha2 as pb,
+};
 use prost_reflect::{DescriptorPool, prost::Message};
 
 use super::*;
@@ -11,9 +13,18 @@ const PREFIX: &str = "/apis/results.tekton.dev/v1alpha2/parents";
 
 fn read<T: Message + Default>(verb: &str, uri: &str, body: &str) -> Result<T, Refusal> {
     let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).unwrap();
-    let routes = Routes::read(&pool).unwrap();
+    read_of(&pool, verb, &format!("{PREFIX}{uri}"), body)
+}
+
+fn read_of<T: Message + Default>(
+    pool: &DescriptorPool,
+    verb: &str,
+    uri: &str,
+    body: &str,
+) -> Result<T, Refusal> {
+    let routes = Routes::read(pool).unwrap();
     let (path, text) = uri.split_once('?').unwrap_or((uri, ""));
-    let segments = segments(&format!("{PREFIX}{path}"))?;
+    let segments = segments(path)?;
     let verb = Method::from_bytes(verb.as_bytes()).unwrap();
     let (route, captures) = routes.find(&verb, &segments).expect("there is a route");
     let message = message(route, captures, query(text)?, body.as_bytes())?;
@@ -189,4 +200,80 @@ fn an_escaped_slash_divides_a_path() {
     assert_eq!(segments("/a%2Fb/c").unwrap(), ["a", "b", "c"]);
     assert_eq!(segments("/a%20b/%C3%A9/").unwrap(), ["a b", "é", ""]);
     assert_eq!(segments("/").unwrap(), [""]);
+}
+
+/// The services of Kubeflow alone.
+fn kubeflow() -> DescriptorPool {
+    DescriptorPool::decode(KUBEFLOW_FILE_DESCRIPTOR_SET).unwrap()
+}
+
+#[test]
+fn of_kubeflow_the_path_decides_over_the_body_and_unknown_fields_are_refused() {
+    let pool = kubeflow();
+    let read = |body| {
+        let uri = "/apis/v2beta1/pipelines/a/versions/b?unknown=1";
+        read_of::<kfp::UpdatePipelineVersionRequest>(&pool, "PATCH", uri, body)
+    };
+    let version = read(r#"{"pipeline_id":"x","pipelineVersionId":"y","display_name":"d"}"#);
+    let version = version.unwrap().pipeline_version.unwrap();
+    assert_eq!(
+        (
+            &*version.pipeline_id,
+            &*version.pipeline_version_id,
+            &*version.display_name
+        ),
+        ("a", "b", "d")
+    );
+    let refusal = read(r#"{"colour":"red"}"#).unwrap_err();
+    assert_eq!((refusal.http, refusal.code), (400, 3));
+}
+
+#[test]
+fn a_boolean_of_a_query_is_spelled_as_go_and_python_do() {
+    let pool = kubeflow();
+    let read = |text: &str| {
+        let uri = format!("/apis/v2beta1/pipelines/a?cascade={text}");
+        read_of::<kfp::DeletePipelineRequest>(&pool, "DELETE", &uri, "")
+    };
+    for (text, value) in [
+        ("True", true),
+        ("1", true),
+        ("t", true),
+        ("false", false),
+        ("F", false),
+        ("0", false),
+    ] {
+        assert_eq!(read(text).unwrap().cascade, value, "{text}");
+    }
+    for bad in ["yes", "2", "tRUE", ""] {
+        assert_eq!(read(bad).unwrap_err().http, 400, "{bad}");
+    }
+}
+
+#[test]
+fn an_update_of_kubeflow_says_beside_the_message_which_maps_are_empty() {
+    let pool = kubeflow();
+    let routes = Routes::read(&pool).unwrap();
+    let told = |verb: Method, path: &str, body: &str| {
+        let segments = segments(path).unwrap();
+        let (route, _) = routes.find(&verb, &segments).expect("there is a route");
+        emptied(route, body.as_bytes())
+    };
+    let one = "/apis/v2beta1/pipelines/a";
+    assert_eq!(
+        told(Method::PATCH, one, r#"{"tags": { }}"#),
+        ["x-clear-tags"]
+    );
+    for body in [
+        r#"{"tags":{"a":""}}"#,
+        r#"{"tags":null}"#,
+        r#"{"tags":[]}"#,
+        "{}",
+        "",
+        "{",
+    ] {
+        assert_eq!(told(Method::PATCH, one, body), [""; 0], "{body}");
+    }
+    let all = "/apis/v2beta1/pipelines";
+    assert_eq!(told(Method::POST, all, r#"{"tags":{}}"#), [""; 0]);
 }

@@ -107,3 +107,36 @@ fn events_do_not_hold_a_run_longer_than_was_agreed() {
     check(&early, &memory(&early), &policy, &["store", "take"]);
     check(&late, &memory(&late), &policy, &["take"]);
 }
+
+#[test]
+fn events_of_a_cluster_are_copied_every_half_hour_and_when_it_is_gone() {
+    let policy = Policy {
+        store_events: true,
+        ..Policy::default()
+    };
+    let cluster = json!({"apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": {"name": "a", "namespace": "ci", "uid": "u", "resourceVersion": "1"}, "spec": {}});
+    let copied = |minutes: i64| Remembered {
+        events: EventRecord::Until(now() - SignedDuration::from_mins(minutes)),
+        ..remembered(Some(&cluster))
+    };
+    let words = |memory: &Remembered| -> Vec<String> {
+        let steps = plan(Some(&cluster), memory, &policy, now());
+        steps.iter().map(ToString::to_string).collect()
+    };
+    let again = |minutes: i64| {
+        let at = now() + SignedDuration::from_mins(minutes);
+        format!("look again at {at}")
+    };
+    let store = "store events as ci/results/u/records/u-events".to_owned();
+    assert_eq!(words(&copied(29)), [again(1)]);
+    assert_eq!(words(&copied(30)), [store.clone(), again(30)]);
+    let gone = Remembered {
+        presence: Presence::Gone,
+        ..copied(0)
+    };
+    // Events that cannot be read do not leave it open.
+    assert_eq!(words(&gone), ["close: deleted", &store, "forget"]);
+    let wanted = plan(Some(&cluster), &gone, &Policy::default(), now());
+    assert_eq!(wanted.len(), 2, "{wanted:?}");
+}

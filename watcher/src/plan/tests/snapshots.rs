@@ -42,7 +42,7 @@ fn finalizing(deadline_minutes: i64) -> Policy {
 fn fresh(object: &Value) -> Remembered {
     Remembered {
         finished: Finished::Later(now()),
-        long_lived: Kind::of(object).is_some_and(Kind::is_long_lived),
+        lifetime: Kind::of(object).map(Kind::lifetime).unwrap_or_default(),
         ..Remembered::new(now())
     }
 }

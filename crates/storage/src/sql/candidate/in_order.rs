@@ -31,7 +31,8 @@ impl<'q> IndexCandidate<'q> {
         }
         let (Self::Labels(test)
         | Self::ParentType(_, test)
-        | Self::Column("records_by_type" | "records_by_outcome", test)) = self
+        | Self::Column("records_by_type" | "records_by_outcome" | "records_by_reason", test)) =
+            self
         else {
             return Vec::new();
         };

@@ -41,6 +41,11 @@ impl Writer<'_> {
         self.out.push(if is_cut { ")" } else { "" }).push(") AND ");
     }
 
+    /// Appends, to a test of what an index has in the place of the reason, that it is not the phase.
+    pub(super) fn has_reason(&mut self) {
+        self.out.push(" AND object_reason IS NOT NULL");
+    }
+
     /// Appends how long the object of a run took, unless the run has times of its own.
     pub(super) fn of_object_or_own_times(&mut self, test: &Test) {
         let is_range = matches!(

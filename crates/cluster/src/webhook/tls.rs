@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use hindsight_cluster::choose_cryptography;
 use hindsight_runtime::{
     error::report,
     tls::{self, File},
@@ -16,12 +15,14 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 use tracing::{error, info};
 
+use crate::choose_cryptography;
+
 /// How often files are looked at.
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// The certificate with which connections begin, read again when its file changes.
 #[derive(Debug)]
-pub(crate) struct Tls {
+pub struct Tls {
     cert: PathBuf,
     key: PathBuf,
     /// Certificate and key that it began with.
@@ -30,8 +31,11 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Reads both files. It fails if they cannot be used.
-    pub(crate) fn load(cert: &Path, key: &Path) -> Result<Self, tls::Error> {
+    /// Reads both files.
+    ///
+    /// # Errors
+    /// If they cannot be used.
+    pub fn load(cert: &Path, key: &Path) -> Result<Self, tls::Error> {
         choose_cryptography();
         let first = read(cert, key)?;
         Ok(Self {
@@ -43,13 +47,13 @@ impl Tls {
     }
 
     /// Secures one connection.
-    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    pub(super) async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let current = Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner));
         TlsAcceptor::from(current).accept(stream).await
     }
 
     /// Looks at the files for as long as it is polled. Connections that are there stay as they are.
-    pub(crate) async fn follow(&self) {
+    pub(super) async fn follow(&self) {
         let mut seen = Some(self.first.clone());
         loop {
             tokio::time::sleep(INTERVAL).await;

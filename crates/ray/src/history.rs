@@ -1,0 +1,49 @@
+//! Clusters as the history keeps them: the last state of a RayCluster object, and a list of events.
+
+use hindsight_proto::ray_v1::Cluster;
+use hindsight_run::{View, keys};
+use k8s_openapi::api::core::v1::Event;
+use prost_types::Timestamp;
+use serde_json::Value;
+
+use crate::{
+    events,
+    json::items,
+    names::{MANAGED_BY, MANAGER},
+    object::{read, timestamp},
+};
+
+/// The `data.type` of records of RayCluster objects, the served version first.
+pub const RECORD_TYPES: [&str; 2] = ["ray.io/v1.RayCluster", "ray.io/v1alpha1.RayCluster"];
+
+pub use crate::object::USER;
+
+/// The label of RayCluster objects that are shown, and its value.
+#[must_use]
+pub fn managed_label() -> (&'static str, &'static str) {
+    (MANAGED_BY, MANAGER)
+}
+
+/// The cluster of a RayCluster object and of a stored list of events. A cluster that is gone has the time of its deletion:
+/// the one that the object says, else the one at which the watcher noticed.
+#[must_use]
+pub fn stored(object: &Value, events: &Value) -> Cluster {
+    let view = View::new(object);
+    let mut cluster = read(object);
+    // Kubernetes tells whole seconds; when the watcher noticed is finer.
+    cluster.deleted_at = view.ended().map(|ended| Timestamp {
+        nanos: 0,
+        ..timestamp(ended)
+    });
+    // They are of the record, not of the object.
+    for key in [keys::CLOSED, keys::CLOSED_AT, keys::CLOSED_UID] {
+        cluster.annotations.remove(key);
+    }
+    let uid = view.uid().unwrap_or_default();
+    let about = items(events, "/items").iter().filter_map(|event| {
+        let event: Event = serde_json::from_value(event.clone()).ok()?;
+        (event.involved_object.uid.as_deref() == Some(uid)).then_some(event)
+    });
+    cluster.events = events::in_order(about.collect());
+    cluster
+}

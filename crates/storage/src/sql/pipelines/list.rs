@@ -1,0 +1,225 @@
+//! Lists of pipelines and of versions: pages by key, and how many rows pass.
+
+use crate::{
+    seam::{
+        PipelineColumn, PipelineComparison, PipelineQuery, PipelineScope, PipelineTest,
+        PipelineValue,
+    },
+    sql::{
+        dialect::Dialect,
+        statement::{Bind, Statement},
+    },
+};
+
+/// The table of a scope; of versions, the row of their pipeline is known.
+fn from(out: &mut Statement, scope: &PipelineScope, pipeline: i64) {
+    match scope {
+        PipelineScope::Namespace(namespace) => {
+            out.push(" FROM pipelines WHERE namespace = ")
+                .bind(namespace.as_str());
+        }
+        PipelineScope::Pipeline(_) => {
+            out.push(" FROM pipeline_versions WHERE pipeline_row = ")
+                .bind(pipeline);
+        }
+    }
+}
+
+/// The statement that counts the rows that pass.
+pub(crate) fn count(dialect: Dialect, query: &PipelineQuery, pipeline: i64) -> Statement {
+    let mut out = Statement::new("SELECT count(*)");
+    from(&mut out, &query.scope, pipeline);
+    tests(&mut out, dialect, query);
+    out.planned_anew()
+}
+
+/// The statement that gives the numbers of rows that pass, in no order.
+pub(crate) fn row_ids(
+    dialect: Dialect,
+    query: &PipelineQuery,
+    pipeline: i64,
+    most: i64,
+) -> Statement {
+    let mut out = Statement::new("SELECT row_id");
+    from(&mut out, &query.scope, pipeline);
+    tests(&mut out, dialect, query);
+    out.push(" LIMIT ").bind(most);
+    out.planned_anew()
+}
+
+/// The statement that gives ids of the next rows that pass, and how many bytes each has.
+pub(crate) fn page(dialect: Dialect, query: &PipelineQuery, pipeline: i64) -> Statement {
+    let mut out = Statement::new("SELECT id, bytes");
+    from(&mut out, &query.scope, pipeline);
+    tests(&mut out, dialect, query);
+    ordered(&mut out, dialect, query);
+    out.planned_anew()
+}
+
+/// The same of rows with these numbers.
+pub(crate) fn ids_in(dialect: Dialect, query: &PipelineQuery, rows: Vec<i64>) -> Statement {
+    let mut out = Statement::new("SELECT id, bytes FROM ");
+    out.push(match query.scope {
+        PipelineScope::Namespace(_) => "pipelines WHERE row_id",
+        PipelineScope::Pipeline(_) => "pipeline_versions WHERE row_id",
+    });
+    dialect.one_of(&mut out, false, Bind::Ints(rows));
+    ordered(&mut out, dialect, query);
+    out.planned_anew()
+}
+
+/// Appends where the page begins, its order and its end. One row more than is wanted tells whether more follow.
+fn ordered(out: &mut Statement, dialect: Dialect, query: &PipelineQuery) {
+    let by_id = query.order == PipelineColumn::Id;
+    if let Some((value, id)) = &query.after {
+        out.push(" AND ");
+        match by_id {
+            true => {
+                out.push("id");
+                out.push(if query.descending { " < " } else { " > " });
+                out.bind(id.as_str());
+            }
+            false => {
+                out.push("(");
+                key(out, dialect, query);
+                out.push(if query.descending {
+                    ", id) < ("
+                } else {
+                    ", id) > ("
+                });
+                out.bind(bound(value))
+                    .push(", ")
+                    .bind(id.as_str())
+                    .push(")");
+            }
+        }
+    }
+    out.push(" ORDER BY ");
+    if !by_id {
+        key(out, dialect, query);
+        out.push(if query.descending { " DESC, " } else { ", " });
+    }
+    out.push(if query.descending { "id DESC" } else { "id" });
+    out.push(" LIMIT ").bind(i64::from(query.limit) + 1);
+}
+
+/// Appends what rows are ordered by. Names are shorter than what orders compare, so that indexes give their order.
+fn key(out: &mut Statement, dialect: Dialect, query: &PipelineQuery) {
+    let column = name(&query.order);
+    match query.order {
+        PipelineColumn::Description | PipelineColumn::Spec => {
+            let (before, between) = dialect.first();
+            let chars = i64::try_from(query.order_chars).unwrap_or(i64::MAX);
+            out.push(before).push(column).push(between).bind(chars);
+            out.push(match dialect {
+                Dialect::Sqlite => ")",
+                Dialect::Postgres => "::integer)",
+            });
+        }
+        _ => {
+            out.push(column);
+        }
+    }
+}
+
+fn name(column: &PipelineColumn) -> &'static str {
+    match column {
+        PipelineColumn::Id => "id",
+        PipelineColumn::Name => "name",
+        PipelineColumn::DisplayName => "display_name",
+        PipelineColumn::CreatedAt => "create_s",
+        PipelineColumn::Description => "description",
+        PipelineColumn::Namespace => "namespace",
+        PipelineColumn::Spec => "spec",
+        PipelineColumn::Tag(_) => "tags",
+    }
+}
+
+fn bound(value: &PipelineValue) -> Bind {
+    match value {
+        PipelineValue::Number(number) => (*number).into(),
+        PipelineValue::Text(text) => text.as_str().into(),
+    }
+}
+
+fn tests(out: &mut Statement, dialect: Dialect, query: &PipelineQuery) {
+    for (column, test) in &query.tests {
+        out.push(" AND ");
+        match (column, test) {
+            (PipelineColumn::Tag(tag), test) => tagged(out, dialect, &query.scope, tag, test),
+            (column, PipelineTest::Compare(how, value)) => {
+                out.push(name(column)).push(sign(*how)).bind(bound(value));
+            }
+            (column, PipelineTest::In(values)) => {
+                out.push(name(column));
+                one_of(out, values);
+            }
+            (column, PipelineTest::Substring(part)) => {
+                out.push(dialect.position())
+                    .push("lower(")
+                    .push(name(column))
+                    .push("), ");
+                out.bind(part.to_ascii_lowercase().as_str()).push(") > 0");
+            }
+        }
+    }
+}
+
+fn one_of(out: &mut Statement, values: &[PipelineValue]) {
+    if values.is_empty() {
+        out.push(" IS NULL");
+        return;
+    }
+    out.push(" IN (");
+    for (number, value) in values.iter().enumerate() {
+        out.push(if number == 0 { "" } else { ", " })
+            .bind(bound(value));
+    }
+    out.push(")");
+}
+
+fn sign(how: PipelineComparison) -> &'static str {
+    match how {
+        PipelineComparison::Equal => " = ",
+        PipelineComparison::NotEqual => " <> ",
+        PipelineComparison::Greater => " > ",
+        PipelineComparison::GreaterOrEqual => " >= ",
+        PipelineComparison::Less => " < ",
+        PipelineComparison::LessOrEqual => " <= ",
+    }
+}
+
+/// Appends that a tag has a value: of pipelines by the table of tags, of the few versions of one pipeline by their own.
+fn tagged(
+    out: &mut Statement,
+    dialect: Dialect,
+    scope: &PipelineScope,
+    tag: &str,
+    test: &PipelineTest,
+) {
+    let value = match test {
+        PipelineTest::Compare(PipelineComparison::Equal, PipelineValue::Text(value)) => value,
+        // No filter asks this of a tag.
+        _ => {
+            out.push("1 = 0");
+            return;
+        }
+    };
+    match scope {
+        PipelineScope::Namespace(_) => {
+            out.push("row_id IN (SELECT pipeline_row FROM pipeline_tags WHERE key = ");
+            out.bind(tag)
+                .push(" AND value = ")
+                .bind(value.as_str())
+                .push(")");
+        }
+        PipelineScope::Pipeline(_) => {
+            let column = match dialect {
+                Dialect::Sqlite => "tags",
+                Dialect::Postgres => "tags::jsonb",
+            };
+            dialect.lookup(out, column, tag);
+            out.push(" = ").bind(value.as_str());
+        }
+    }
+}
