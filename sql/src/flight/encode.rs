@@ -19,7 +19,7 @@ use crate::Error;
 
 /// The schema that clients see of this one.
 pub(super) fn flight_schema(schema: &Schema) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| known(field));
+    let fields = schema.fields().iter().map(known);
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
