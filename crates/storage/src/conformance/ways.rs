@@ -1,89 +1,26 @@
 //! Lists of many: whichever way leads to the rows, they are the same rows in the same order.
 
+mod rows;
+
 use std::num::NonZeroU32;
 
 use futures::{StreamExt as _, stream};
-use serde_json::json;
 
+use self::rows::{ROWS, SECOND, STEP, began, row};
 use super::{
     World,
-    fixtures::{AT_ONCE, everything, names, record, result, time},
+    fixtures::{AT_ONCE, everything, names, result, time},
 };
 use crate::seam::{Change, ListQuery};
 use hindsight_filter::columns::object_columns;
-use hindsight_filter::model::{Record, Resource};
+use hindsight_filter::model::Resource;
 use hindsight_filter::{
     Order,
     condition::{Column, Condition, Is, ObjectField, Test, Value},
 };
 
-/// More than any database calls near.
-const ROWS: i64 = 12_500;
-const SECOND: i64 = 1_000_000;
-/// Between rows: all are stored within forty days.
-const STEP: i64 = 555 * SECOND;
-
 /// The list that is asked for with payloads, too, in pages of few bytes. Of its rows some were stored late.
 const WITH_PAYLOADS: &str = "a long while, and a label";
-
-/// How long before it was stored row `at` began, where that is not 3,000 seconds: some were stored a month
-/// late, and some half a day early.
-fn began_before(at: i64) -> i64 {
-    match at % 1_000 {
-        547 => 4_600 * STEP,
-        102 => -100 * STEP,
-        _ => 0,
-    }
-}
-
-/// When row `at` began, as if all were stored at once.
-fn began(at: i64) -> i64 {
-    at / 2 * STEP - began_before(at)
-}
-
-/// Row `at`, of which two were made at each moment.
-fn row(at: i64) -> Record {
-    let made = at / 2 * STEP;
-    let (began, ended) = (began(at), began(at) + at % 700 * SECOND);
-    let (began, ended) = (time(began - 3_000 * SECOND), time(ended - 3_000 * SECOND));
-    let (status, reason) = match at % 40 {
-        7 => ("False", "Failed"),
-        8 if at < 100 => ("False", "Rare"),
-        9 if at < 200 => ("Unknown", "Running"),
-        _ => ("True", "Succeeded"),
-    };
-    let tier = if at % 100 == 47 { "gold" } else { "tin" };
-    let era = if at < 400 { "old" } else { "new" };
-    let mut labels = json!({"tier": tier, "era": era});
-    if at < 40 {
-        labels["tekton.dev/pipeline"] = json!("labelled");
-    }
-    let mut object = json!({
-        "metadata": {"name": format!("run-{at}"), "labels": labels},
-        "spec": {"pipelineRef": {"name": format!("pipeline-{}", at % 50)}},
-        "status": {
-            "startTime": began.to_string(),
-            "completionTime": ended.to_string(),
-            "conditions": [{"type": "Succeeded", "status": status, "reason": reason}],
-        },
-    });
-    if at % 40 == 27 {
-        // The word for what became of it is in another place.
-        object["status"]["phase"] = json!("Failed");
-        object["status"]["conditions"][0]["reason"] = json!(null);
-    }
-    let mut row = record(
-        &format!("p{}/results/r/records/{at}", at % 3),
-        made,
-        &object,
-    );
-    // Updated in another order.
-    row.update_time = time(at * 7_919 % ROWS * SECOND);
-    if let (Some(data), true) = (&mut row.data, at < 60) {
-        "tekton.dev/v1.CustomRun".clone_into(&mut data.data_type);
-    }
-    row
-}
 
 fn test(column: Column, is: Is) -> Condition {
     Condition::Test(Test {
@@ -149,16 +86,6 @@ fn labels_and_columns() -> Vec<Asked> {
             "labels that exclude each other",
             vec![label("tier", "gold"), label("tier", "tin")],
             |_| false,
-        ),
-        (
-            "a reason or phase",
-            vec![equal(Column::Reason, "Failed")],
-            |at| matches!(at % 40, 7 | 27),
-        ),
-        (
-            "a reason or phase, and a label",
-            vec![equal(Column::Reason, "Failed"), label("tier", "gold")],
-            |at| at % 100 == 47 && matches!(at % 40, 7 | 27),
         ),
         (
             "a label and failed",
@@ -234,19 +161,6 @@ fn several() -> Vec<Asked> {
         ("one of all labels", vec![tier(&["gold", "tin"])], |_| true),
         ("one of no labels", vec![tier(&[])], |_| false),
         (
-            "one of two reasons or phases",
-            vec![one_of(Column::Reason, &["Failed", "Rare", "Failed"])],
-            |at| matches!(at % 40, 7 | 27) || at % 40 == 8 && at < 100,
-        ),
-        (
-            "one of two reasons, not phases",
-            vec![one_of(
-                Column::Object(ObjectField::Reason),
-                &["Failed", "Rare"],
-            )],
-            |at| at % 40 == 7 || at % 40 == 8 && at < 100,
-        ),
-        (
             "one of some labels, failed",
             vec![tier(&["gold", "iron"]), failed()],
             |at| at % 200 == 47,
@@ -288,6 +202,36 @@ fn several() -> Vec<Asked> {
             "one of two types, without what all have",
             vec![types(&old), has("tier", true)],
             |_| false,
+        ),
+    ]
+}
+
+/// Why runs are as they are, which a condition or a phase says.
+fn reasons() -> Vec<Asked> {
+    let one_of = |column| {
+        let texts = ["Failed", "Rare", "Failed"].map(|text| Value::Text(text.to_owned()));
+        test(column, Is::OneOf(texts.to_vec()))
+    };
+    vec![
+        (
+            "a reason or phase",
+            vec![equal(Column::Reason, "Failed")],
+            |at| matches!(at % 40, 7 | 27),
+        ),
+        (
+            "a reason or phase, and a label",
+            vec![equal(Column::Reason, "Failed"), label("tier", "gold")],
+            |at| at % 100 == 47 && matches!(at % 40, 7 | 27),
+        ),
+        (
+            "one of two reasons or phases",
+            vec![one_of(Column::Reason)],
+            |at| matches!(at % 40, 7 | 27) || at % 40 == 8 && at < 100,
+        ),
+        (
+            "one of two reasons, not phases",
+            vec![one_of(Column::Object(ObjectField::Reason))],
+            |at| at % 40 == 7 || at % 40 == 8 && at < 100,
         ),
     ]
 }
@@ -484,6 +428,7 @@ pub(super) async fn rows_are_the_same_whichever_way_they_are_found(world: World)
         let asked = labels_and_columns().into_iter();
         let asked = asked
             .chain(several())
+            .chain(reasons())
             .chain(outcomes())
             .chain(durations())
             .chain(times_and_labels())
