@@ -117,12 +117,6 @@ const DAMAGES: &[Damage] = &[
         true,
     ),
     both(
-        "INSERT INTO pipelines (id, namespace, name, display_name, description, tags, create_s, bytes, versions) \
-         VALUES ('1', '', 'hello', '', '', '{}', 0, 0, 1)",
-        &[(Kind::RowDamaged, "pipelines/hello")],
-        true,
-    ),
-    both(
         "DELETE FROM results WHERE id = 'other'",
         &[(Kind::RecordOrphan, "a/results/?/records/x0")],
         true,
