@@ -58,7 +58,7 @@ struct Verify {}
 #[command(after_long_help = EXAMPLES)]
 struct Restore {
     /// Names of results, such as `shop/results/5d5f`; `shop/results/-` are all of a parent, `-/results/-` all
-    #[arg(required = true, value_name = "RESULT")]
+    #[arg(required = true, value_name = "RESULT", allow_hyphen_values = true)]
     names: Vec<String>,
 
     /// Of all of a parent, only results that were stored first at this time or later: 30d, 2026-01-01T00:00:00Z

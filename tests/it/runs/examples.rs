@@ -164,6 +164,7 @@ fn every_command_about_a_server_is_among_them() {
         "restore",
         "copy",
         "purge",
+        "pipelines",
         "retention",
         "archive",
     ];
