@@ -57,15 +57,19 @@ struct Verify {}
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 struct Restore {
-    /// Names of results, such as `shop/results/5d5f`; `shop/results/-` are all of a parent, `-/results/-` all
-    #[arg(required = true, value_name = "RESULT", allow_hyphen_values = true)]
+    /// Names of results, such as `shop/results/5d5f`; `shop/results/-` are all of a parent
+    #[arg(required_unless_present = "all_parents", value_name = "RESULT")]
     names: Vec<String>,
 
-    /// Of all of a parent, only results that were stored first at this time or later: 30d, 2026-01-01T00:00:00Z
+    /// All results of all parents
+    #[arg(short = 'A', long, conflicts_with = "names")]
+    all_parents: bool,
+
+    /// Of all of a parent or of all parents, only results that were stored first at this time or later: 30d, 2026-01-01T00:00:00Z
     #[arg(long, value_name = "TIME", value_parser = When::parse)]
     since: Option<When>,
 
-    /// Of all of a parent, only results that were stored first before this time
+    /// Likewise, only results that were stored first before this time
     #[arg(long, value_name = "TIME", value_parser = When::parse)]
     until: Option<When>,
 }
@@ -142,7 +146,7 @@ impl Restore {
             bound("--until", self.until, Is::Less)?,
         ];
         let bounds: Vec<_> = bounds.into_iter().flatten().collect();
-        let query = |text: &String| {
+        let query = |text: &str| {
             let scope = text.parse::<ResultPattern>();
             let scope = scope.map_err(|error| Failure::usage(format!("`{text}`: {error}")))?;
             if scope.id.is_some() && !bounds.is_empty() {
@@ -161,7 +165,10 @@ impl Restore {
                 priority: Priority::Low,
             })
         };
-        self.names.iter().map(query).collect()
+        match self.all_parents {
+            true => Ok(vec![query("-/results/-")?]),
+            false => self.names.iter().map(|name| query(name)).collect(),
+        }
     }
 }
 

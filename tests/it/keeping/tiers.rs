@@ -406,10 +406,12 @@ async fn a_pass_joins_the_files_of_passes_before() {
         assert_eq!(answers(&server).await, before);
         server.stop().await;
 
-        let all = ["archive", "restore", "-/results/-", "--since", "1d"];
+        let all = ["archive", "restore", "-A", "--since", "1d"];
         let said = run(&[&all[..], &["--db", &db, "--archive-url", &archive]].concat()).await;
         said.prints(0, "11 results: 10 restored, 1 in the database already");
-        let server = TestServer::start(&database).await;
+        let verify = ["archive", "verify", "--db", &db, "--archive-url", &archive];
+        run(&verify).await.prints(0, ", 0 results of the database");
+        let server = TestServer::start_with(&database, &[("archive_url", &archive)]).await;
         assert_eq!(answers(&server).await, before);
         server.stop().await;
         database.remove().await;
