@@ -18,7 +18,7 @@ use crate::{
 /// What a name of a version is in Kubernetes.
 const VERSION_NAME: &str = r"^[a-z0-9]([a-z0-9\.\-]*[a-z0-9])?$";
 
-/// Both definitions.
+/// The definitions of Pipeline and PipelineVersion, as objects of `apiextensions.k8s.io/v1`.
 #[must_use]
 pub fn definitions() -> [Value; 2] {
     [pipelines(), pipeline_versions()]

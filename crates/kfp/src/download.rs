@@ -37,7 +37,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// Most downloads at once; each may hold [`LARGEST`] bytes.
 const AT_ONCE: usize = 4;
 
-/// Longest address.
+/// Most bytes of a URL.
 const LONGEST_URL: usize = 2048;
 
 /// How refusals begin, in the words of Kubeflow.
@@ -75,7 +75,7 @@ pub enum Error {
     Trust(String),
 }
 
-/// A file.
+/// A package that was downloaded, of at most [`LARGEST`] bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     /// The last part of the path of its address.

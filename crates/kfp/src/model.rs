@@ -186,7 +186,7 @@ pub struct NewVersion {
     pub package_url: String,
     /// Where its source is; may be empty.
     pub code_source_url: String,
-    /// The specification.
+    /// The pipeline specification, with that of the platform if there is one.
     pub spec: Spec,
     /// Its id in the store that it was imported from.
     pub original_id: Option<String>,

@@ -90,7 +90,7 @@ fn at_most(what: &str, text: &str, most: usize) -> Result<(), Error> {
     }
 }
 
-/// Checks tags.
+/// Checks the tags of a pipeline or version: at most 20, of at most 63 characters each.
 ///
 /// # Errors
 /// If there are too many, or one of them is too long, or has a key that filters could not name.

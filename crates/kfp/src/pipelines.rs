@@ -79,7 +79,7 @@ impl Pipelines {
         self.multi_user
     }
 
-    /// The store.
+    /// Where pipelines are kept; what it does is neither checked nor written to the audit log.
     #[must_use]
     pub fn store(&self) -> &dyn PipelineStore {
         &*self.store

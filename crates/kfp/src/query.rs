@@ -71,7 +71,7 @@ pub struct Query {
     pub scope: Scope,
     /// Tests, all of which an item passes.
     pub predicates: Vec<Predicate>,
-    /// The order.
+    /// By which field items are ordered.
     pub sort: Sort,
     /// The last item of the page before.
     pub after: Option<Position>,
@@ -93,7 +93,7 @@ pub struct Position {
 /// A part of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page<T> {
-    /// In order.
+    /// The items of the page, in the order that was asked for.
     pub items: Vec<T>,
     /// How many items pass the predicates, on all pages.
     pub total: u64,

@@ -11,7 +11,7 @@ use crate::error::Error;
 /// Characters of a text that orders compare, so that a page token stays short.
 pub const MAX_SORTED_CHARS: usize = 256;
 
-/// An order.
+/// The field that a list is ordered by. Items that are equal in it are in the order of their ids, in the same direction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sort {
     /// Not a tag.

@@ -49,7 +49,7 @@ pub enum RestError {
     Token,
 }
 
-/// A server.
+/// A server of `v2beta1` pipelines, asked by REST.
 pub struct Rest {
     client: legacy::Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
     base: String,

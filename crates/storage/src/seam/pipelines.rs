@@ -52,7 +52,7 @@ pub struct VersionRow {
     pub code_source_url: String,
     /// Its id where it came from.
     pub original_id: Option<String>,
-    /// JSON.
+    /// Text in JSON, which the store does not read.
     pub spec: String,
 }
 
@@ -161,7 +161,7 @@ pub struct PipelineQuery {
     pub order_chars: usize,
     /// Only rows after one with this value and this id.
     pub after: Option<(PipelineValue, String)>,
-    /// Most rows.
+    /// Most rows of the page.
     pub limit: u32,
     /// Most bytes of texts of the rows. One row is always given.
     pub room: usize,
@@ -170,7 +170,7 @@ pub struct PipelineQuery {
 /// Rows of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineRows<T> {
-    /// In order.
+    /// The rows of the page, in the order that was asked for.
     pub rows: Vec<T>,
     /// How many rows pass the tests, wherever they are.
     pub total: u64,
