@@ -14,13 +14,13 @@ pub(crate) fn pipeline_id(number: u64) -> String {
 
 const PIPELINES: &str = "INSERT INTO pipelines (id, namespace, name, display_name, description, tags, create_s, bytes) \
      SELECT HEX || '-0000-4000-8000-000000000000', '', 'pipeline-' || i, 'Pipeline ' || i, \
-     'It does what number ' || i || ' does.', '{\"team\":\"t' || i % 100 || '\"}', FIRST + i, 100 FROM SERIES";
+     'It does what number ' || i || ' does.', '{\"team\":\"t' || (i % 100) || '\"}', FIRST + i, 100 FROM SERIES";
 
 const TAGS: &str = "INSERT INTO pipeline_tags (key, value, pipeline_row) \
-     SELECT 'team', 't' || substr(name, 10) % 100, row_id FROM pipelines";
+     SELECT 'team', 't' || (substr(name, 10) % 100), row_id FROM pipelines";
 
 const TAGS_POSTGRES: &str = "INSERT INTO pipeline_tags (key, value, pipeline_row) \
-     SELECT 'team', 't' || substr(name, 10)::bigint % 100, row_id FROM pipelines";
+     SELECT 'team', 't' || (substr(name, 10)::bigint % 100), row_id FROM pipelines";
 
 const VERSIONS: &str = "INSERT INTO pipeline_versions (pipeline_row, id, name, display_name, description, tags, create_s, bytes, \
      package_url, code_source_url, spec) SELECT row_id, substr(id, 1, 35) || i, 'v' || i, 'Version ' || i, '', '{}', \
