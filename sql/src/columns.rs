@@ -100,12 +100,12 @@ const RESULTS: [Column; 16] = [
     column(NAMESPACE, ColumnType::Text, true),
 ];
 
-/// A table.
+/// A table that statements can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Table {
     /// Records of runs, without payloads.
     Runs,
-    /// All records.
+    /// All records with their payloads, also those that are no runs.
     Records,
     /// Results, which are in the database whether or not their records are in files.
     Results,

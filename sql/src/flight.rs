@@ -51,7 +51,7 @@ const MESSAGE: usize = 1 << 20;
 /// Where and how the server listens.
 #[derive(Debug)]
 pub struct Listening {
-    /// The socket.
+    /// The bound socket that connections are taken from.
     pub listener: TcpListener,
     /// Files with a certificate and its key, in PEM.
     pub tls: Option<(PathBuf, PathBuf)>,

@@ -43,7 +43,7 @@ pub struct Limits {
     pub threads: usize,
 }
 
-/// Runs statements.
+/// Plans and runs statements that only read, within one pool of memory.
 #[derive(Debug, Clone)]
 pub struct Engine {
     source: Arc<Source>,

@@ -73,7 +73,7 @@ pub enum Guarded {
     ComputeTemplates,
     /// Pipelines of Kubeflow.
     Pipelines,
-    /// Their versions.
+    /// Versions of pipelines of Kubeflow, which have a right of their own as objects of Kubernetes.
     PipelineVersions,
 }
 

@@ -13,7 +13,7 @@ use crate::{
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {
-    /// UTF-8.
+    /// Text in UTF-8, of any length.
     Text,
     /// Microseconds since 1970, in UTC.
     Time,
@@ -23,9 +23,9 @@ pub enum ColumnType {
     Map,
     /// A list of texts.
     Texts,
-    /// Any bytes.
+    /// Bytes of any length, such as a payload as it was sent.
     Bytes,
-    /// 32 bytes.
+    /// A SHA-256, which has 32 bytes.
     Digest,
 }
 
@@ -60,19 +60,19 @@ pub fn columns() -> impl Iterator<Item = ColumnInfo> {
 /// A value of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CellValue<'r> {
-    /// Of [`ColumnType::Text`].
+    /// A value of a column of [`ColumnType::Text`].
     Text(Cow<'r, str>),
-    /// Of [`ColumnType::Time`].
+    /// A value of a column of [`ColumnType::Time`].
     Time(Timestamp),
-    /// Of [`ColumnType::Int`].
+    /// A value of a column of [`ColumnType::Int`].
     Int(i64),
-    /// Of [`ColumnType::Map`].
+    /// A value of a column of [`ColumnType::Map`].
     Map(&'r BTreeMap<String, String>),
-    /// Of [`ColumnType::Texts`].
+    /// A value of a column of [`ColumnType::Texts`].
     Texts(Vec<String>),
-    /// Of [`ColumnType::Bytes`].
+    /// A value of a column of [`ColumnType::Bytes`].
     Bytes(&'r Bytes),
-    /// Of [`ColumnType::Digest`].
+    /// A value of a column of [`ColumnType::Digest`].
     Digest([u8; 32]),
 }
 

@@ -14,7 +14,7 @@ pub struct UploadedPipeline {
     pub pipeline: AskedPipeline,
     /// What the version has of its own.
     pub code_source_url: String,
-    /// The package.
+    /// The uploaded file, whose name says its format.
     pub file: File,
 }
 
@@ -23,9 +23,9 @@ pub struct UploadedPipeline {
 pub struct UploadedVersion {
     /// Id of the pipeline.
     pub pipeline_id: String,
-    /// The version.
+    /// What the parameters of the query say of the version.
     pub version: AskedVersion,
-    /// The package.
+    /// The uploaded file, whose name says its format.
     pub file: File,
 }
 

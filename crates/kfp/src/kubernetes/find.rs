@@ -68,7 +68,7 @@ impl Room {
 pub struct Reference {
     /// Name of the Pipeline object.
     pub name: String,
-    /// Its uid.
+    /// `metadata.uid`, the id of the pipeline or version.
     pub uid: String,
 }
 

@@ -25,19 +25,19 @@ impl Listable {
 /// A part of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Field {
-    /// The id.
+    /// `id`, or `pipeline_id` and `pipeline_version_id` as clients also call it.
     Id,
-    /// The name.
+    /// `name`, unique in its namespace or pipeline.
     Name,
     /// The display name.
     DisplayName,
     /// A time, in whole seconds. All others are texts.
     CreatedAt,
-    /// The description.
+    /// `description`, which may be empty.
     Description,
-    /// Of pipelines.
+    /// `namespace`, which pipelines alone have.
     Namespace,
-    /// Of versions.
+    /// `status`, which versions alone have.
     Status,
     /// Of versions: [`Spec::text`](crate::model::Spec::text).
     PipelineSpec,

@@ -11,7 +11,7 @@ use super::Error;
 /// A pipeline. Ids are UUIDs in lower case; times are seconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineRow {
-    /// A UUID.
+    /// A UUID that the caller made.
     pub id: String,
     /// The namespace it belongs to; may be empty.
     pub namespace: String,
@@ -32,7 +32,7 @@ pub struct PipelineRow {
 /// A version of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionRow {
-    /// A UUID.
+    /// A UUID that the caller made.
     pub id: String,
     /// The id of its pipeline.
     pub pipeline_id: String,
@@ -91,19 +91,19 @@ pub enum PipelineScope {
 /// A part of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PipelineColumn {
-    /// The id.
+    /// The column `id`, which breaks ties of every order.
     Id,
-    /// The name.
+    /// The column `name`, unique in its namespace or pipeline.
     Name,
     /// The display name.
     DisplayName,
     /// A number. All others are texts, which are compared by their code points.
     CreatedAt,
-    /// The description.
+    /// The column `description`, which may be empty.
     Description,
-    /// Of pipelines.
+    /// The namespace, which pipelines alone have.
     Namespace,
-    /// Of versions.
+    /// The text of the specification, which versions alone have.
     Spec,
     /// The value under a key of the tags; tests of it are for equality, and nothing is ordered by it.
     Tag(String),
