@@ -25,7 +25,7 @@ mod thin;
 mod ways;
 mod writes;
 
-use std::{pin::Pin, sync::Arc};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use self::{
     backends::{Database, MemoryDatabase, memory},
@@ -238,6 +238,9 @@ const CASES: &[Case] = cases![
     lifecycle::a_closed_store_says_so,
 ];
 
+/// Many times what the longest case takes beside compilers.
+const LONGEST: Duration = Duration::from_mins(10);
+
 /// Runs every case on databases that `fresh` makes, and fails with the names of those that fail.
 async fn run_all<D: Database>(fresh: impl AsyncFn() -> D) {
     run(CASES.iter(), fresh).await;
@@ -312,11 +315,18 @@ async fn run_in<D: Database>(
         let database = fresh().await;
         let world = with(World::open(&database.url()).await);
         let maintenance = Arc::clone(&world.maintenance);
-        if tokio::spawn((case.run)(world)).await.is_err() {
-            failed.push(case.name);
+        let played = async {
+            let outcome = tokio::spawn((case.run)(world)).await;
+            maintenance.close().await;
+            database.remove().await;
+            outcome
+        };
+        // A case that waits for ever is named, too.
+        match tokio::time::timeout(LONGEST, played).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => failed.push(case.name),
+            Err(_) => panic!("{} has not ended after {LONGEST:?}", case.name),
         }
-        maintenance.close().await;
-        database.remove().await;
     }
     assert!(failed.is_empty(), "cases that do not hold: {failed:#?}");
 }

@@ -354,6 +354,7 @@ pub(super) async fn sums_are_of_one_moment(world: World) {
     });
     let mut last = 0;
     while last < 61 {
+        let is_written = writing.is_finished();
         let groups = world.store.aggregate(&query).await.unwrap();
         let rows: Vec<u64> = groups.iter().map(|group| group.sums.rows).collect();
         assert_eq!(rows.len(), 24);
@@ -363,6 +364,7 @@ pub(super) async fn sums_are_of_one_moment(world: World) {
             assert_eq!(group.sums.amounts[0].count, group.sums.rows);
         }
         last = rows[0];
+        assert!(last == 61 || !is_written, "a write failed after {last}");
     }
     writing.await.unwrap();
 }
