@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size-ui size-ray sql test-sql bench-sql lint-sql bench-kfp kfp-test
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size sql test-sql bench-sql lint-sql bench-kfp kfp-test
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -210,13 +210,10 @@ bench-ui: postgres chromium
 	HINDSIGHT_TEST_PG_KEEP=$${CARGO_TARGET_DIR:-target}/bench/scale/postgres SIZES='$(SIZES)' \
 		tests/with-postgres $(CARGO) bench --locked --bench ui
 
-# What the web UI adds to the server's binary, by its symbols, which takes a release build of their own.
-size-ui:
-	tests/bench/ui/size
-
-# What the cluster service of KubeRay adds to the server's binary, likewise, and to the memory of a server.
-size-ray:
-	tests/bench/ray/size
+# What the web UI, the cluster service of KubeRay and the pipelines of Kubeflow add to the server's binary and memory; it fails
+# where one adds more than 2 MiB to the binary.
+size:
+	tests/bench/size
 
 # A browser, the fonts of its pictures, and axe-core.
 chromium:
