@@ -215,7 +215,7 @@ fn size(asked: i32) -> Result<NonZeroU32, Error> {
     })
 }
 
-/// The order that `sort_by` names: by namespace and name unless asked otherwise, and in the end by them.
+/// The order that `sort_by` names; what was stored last is first unless asked otherwise.
 fn order(sort_by: &str) -> Result<Order, Error> {
     if sort_by.len() > MAX_SORT_BYTES {
         return Err(Error::Invalid(format!(
@@ -235,14 +235,6 @@ fn order(sort_by: &str) -> Result<Order, Error> {
         // A field that comes again orders nothing.
         if keys.iter().all(|known| known.column != key.column) {
             keys.push(key);
-        }
-    }
-    if keys.is_empty() {
-        for field in [ObjectField::Namespace, ObjectField::Name] {
-            keys.push(OrderKey {
-                column: Column::Object(field),
-                descending: false,
-            });
         }
     }
     Ok(Order::of(keys))
@@ -291,7 +283,7 @@ mod tests {
     #[test]
     fn sort_by_names_fields_of_clusters() {
         let shown = |text: &str| order(text).map(|order| order.to_string());
-        assert_eq!(shown(" ").unwrap(), shown("namespace, name asc").unwrap());
+        assert_eq!(shown(" ").unwrap(), Order::newest_first().to_string());
         let told = shown("deleted_at DESC,user, createdAt,user desc").unwrap();
         assert_eq!(told.matches(',').count(), 2, "{told}");
         for bad in [

@@ -1,17 +1,17 @@
 //! A history of deleted clusters, and what is asked of it. The tests play it with few clusters and no bounds.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
-use futures::{StreamExt as _, stream};
-use hindsight_client::Client;
+use hindsight_filter::model::{Etag, Payload, Record, RecordName, RunResult};
 use hindsight_proto::ray_v1::{
     Cluster, GetClusterRequest, ListAllClustersRequest, ListClustersRequest,
     cluster_service_client::ClusterServiceClient,
 };
-use hindsight_run::{Grouping, Upload, View, upload};
+use hindsight_run::{View, upload};
+use hindsight_storage::{Batch, Change, resolve};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tonic::transport::Channel;
@@ -20,8 +20,11 @@ const NAMESPACES: usize = 4;
 const USERS: usize = 20;
 const EVENTS: usize = 6;
 const PAGE: i32 = 50;
-/// Writes at the same time.
-const WRITERS: usize = 16;
+/// Clusters of a batch.
+const BATCH: usize = 100;
+/// Minutes between two clusters, so that 10,000 are made in ten weeks, and how many are made while one is there.
+const MINUTES: i64 = 10;
+const LIFE: usize = 10;
 
 /// The times of the calls of one question, and the clusters that each gave at most.
 #[derive(Debug)]
@@ -48,7 +51,7 @@ fn namespace(number: usize) -> String {
 }
 
 fn time(number: usize) -> Timestamp {
-    let seconds = i64::try_from(number).unwrap() * 60;
+    let seconds = i64::try_from(number).unwrap() * MINUTES * 60;
     Timestamp::constant(1_772_000_000, 0) + SignedDuration::from_secs(seconds)
 }
 
@@ -82,7 +85,7 @@ fn cluster(number: usize) -> Value {
         "metadata": {
             "name": format!("train-{:05}", number / NAMESPACES), "namespace": namespace(number),
             "uid": format!("00000000-0000-4000-8000-{number:012}"), "resourceVersion": "7",
-            "creationTimestamp": time(number).to_string(), "deletionTimestamp": time(number + 100).to_string(),
+            "creationTimestamp": time(number).to_string(), "deletionTimestamp": time(number + LIFE).to_string(),
             "labels": {
                 "app.kubernetes.io/managed-by": "kuberay-apiserver", "app.kubernetes.io/name": "kuberay",
                 "ray.io/cluster-name": format!("train-{:05}", number / NAMESPACES), "ray.io/environment": "DEV",
@@ -108,35 +111,59 @@ fn events(of: &Value) -> Value {
     json!({"metadata": {"resourceVersion": "9"}, "items": (0..EVENTS).map(event).collect::<Vec<_>>()})
 }
 
-/// Stores so many deleted clusters, and the events of each.
-pub async fn fill(client: &Client, clusters: usize) {
-    let batched = client.batched();
-    let writes = stream::iter(0..clusters).map(|number| {
-        let batched = batched.clone();
-        async move {
-            let object = cluster(number);
-            let run = upload(&View::new(&object), None, &Default::default()).unwrap();
-            let list = Upload {
-                grouping: Grouping {
-                    record: run
-                        .grouping
-                        .record
-                        .result()
-                        .record(&format!("{}-events", run.grouping.record.id()))
-                        .unwrap(),
-                    is_root: false,
-                    notes: Vec::new(),
-                },
-                data_type: "results.tekton.dev/v1.EventList".to_owned(),
-                annotations: Default::default(),
-                summary: None,
-            };
-            let of_cluster = events(&object).to_string();
-            batched.store(&run, object.to_string()).await.unwrap();
-            batched.store(&list, of_cluster).await.unwrap();
-        }
-    });
-    writes.buffer_unordered(WRITERS).collect::<()>().await;
+/// Fills a new database with so many deleted clusters and the events of each, stored when they were made and changed when they
+/// were deleted.
+pub async fn fill(url: &str, clusters: usize) {
+    let options = resolve::Options {
+        schema: resolve::Schema::Migrate,
+        ..resolve::Options::default()
+    };
+    let opened = resolve::open(url, &options).await.unwrap();
+    let all: Vec<usize> = (0..clusters).collect();
+    for some in all.chunks(BATCH) {
+        let changes = some.iter().flat_map(|number| rows(*number)).collect();
+        opened.store.commit(&Batch { changes }).await.unwrap();
+    }
+    opened.maintenance.close().await;
+}
+
+/// The result of a cluster, the cluster and its events.
+fn rows(number: usize) -> [Change; 3] {
+    let object = cluster(number);
+    let run = upload(&View::new(&object), None, &BTreeMap::new()).unwrap();
+    let name = run.grouping.record;
+    let (made, deleted) = (time(number), time(number + LIFE));
+    let etag = |at| Etag::new(&name.to_string(), at);
+    let result = RunResult {
+        name: name.result().clone(),
+        uid: format!("result-{number}"),
+        etag: etag(made),
+        create_time: made,
+        update_time: made,
+        annotations: run.annotations,
+        summary: None,
+    };
+    let record = |name: RecordName, data_type: String, object: &Value| {
+        Change::InsertRecord(Record {
+            uid: name.id().to_owned(),
+            etag: etag(deleted),
+            name,
+            create_time: made,
+            update_time: deleted,
+            data: Some(Payload {
+                data_type,
+                value: object.to_string().into(),
+            }),
+        })
+    };
+    let of_events = name.result().record(&format!("{}-events", name.id()));
+    let of_events = record(
+        of_events.unwrap(),
+        "results.tekton.dev/v1.EventList".to_owned(),
+        &events(&object),
+    );
+    let of_cluster = record(name.clone(), run.data_type, &object);
+    [Change::InsertResult(result), of_cluster, of_events]
 }
 
 fn name(cluster: &Cluster) -> String {
@@ -162,10 +189,16 @@ struct Question {
     share: usize,
 }
 
-const QUESTIONS: [Question; 3] = [
+const QUESTIONS: [Question; 4] = [
     Question {
-        case: "by namespace and name",
+        case: "newest first",
         sort_by: "",
+        filter: "",
+        share: 1,
+    },
+    Question {
+        case: "by name",
+        sort_by: "name",
         filter: "",
         share: 1,
     },
@@ -189,7 +222,8 @@ impl Question {
         match self.sort_by {
             "deleted_at desc" => seconds(&first.deleted_at) > seconds(&second.deleted_at),
             "created_at" => seconds(&first.created_at) < seconds(&second.created_at),
-            _ => first.name < second.name,
+            "name" => first.name < second.name,
+            _ => seconds(&first.created_at) > seconds(&second.created_at),
         }
     }
 
@@ -260,10 +294,11 @@ pub async fn ask(channel: Channel, clusters: usize, times: usize) -> Vec<Asked> 
         let began = Instant::now();
         let page = client.list_all_clusters(request).await.unwrap();
         everywhere.times.push(began.elapsed());
-        let names: Vec<_> = page.into_inner().clusters.iter().map(name).collect();
-        assert!(
-            names.is_sorted() && names.len() == clusters.min(50),
-            "{names:?}"
+        let page = page.into_inner().clusters;
+        let names: BTreeSet<_> = page.iter().map(name).collect();
+        assert_eq!(
+            (page.len(), names.len()),
+            (clusters.min(50), clusters.min(50))
         );
         everywhere.rows = names.len();
         let number = number * 7 % clusters;

@@ -234,7 +234,7 @@ async fn ray_17_the_history_has_pages_orders_and_filters() {
         let scene = scene_on(database, &[]).await;
         given_history(&scene.server).await;
         let all = format!("{CLUSTERS}?includeDeleted=true");
-        let listed = scene.get(&all).await;
+        let listed = scene.get(&format!("{all}&sort_by=name")).await;
         assert_eq!(
             names(&listed),
             ["c0", "c0", "c1", "c1", "c2", "c2", "c3", "live"]
@@ -335,8 +335,8 @@ async fn ray_18_the_history_of_clusters_takes_the_rights_of_live_ones() {
 #[tokio::test]
 async fn every_page_of_a_longer_history_is_right() {
     for database in each_database().await {
+        pages::fill(&database.url(), 400).await;
         let scene = scene_on(database, &[]).await;
-        pages::fill(&scene.server.client(), 400).await;
         let channel = Channel::from_shared(scene.server.url.clone()).unwrap();
         let channel = channel.connect().await.unwrap();
         let asked = pages::ask(channel, 400, 5).await;
@@ -346,7 +346,8 @@ async fn every_page_of_a_longer_history_is_right() {
         );
         let rows: Vec<_> = asked.iter().map(|asked| (asked.case, asked.rows)).collect();
         let expected = [
-            ("by namespace and name", 50),
+            ("newest first", 50),
+            ("by name", 50),
             ("by the time of deletion, newest first", 50),
             ("of one user, by the time of creation", 20),
             ("first page of all namespaces", 50),
