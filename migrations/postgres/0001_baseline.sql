@@ -560,8 +560,9 @@ CREATE TABLE pipelines (
     original_id  TEXT COLLATE "C"
 );
 
-CREATE UNIQUE INDEX pipelines_by_name ON pipelines (namespace, name);
-CREATE INDEX pipelines_by_display_name ON pipelines (namespace, display_name, id);
+-- With the number of the row, so that a part of a name is looked for in the index alone.
+CREATE UNIQUE INDEX pipelines_by_name ON pipelines (namespace, name) INCLUDE (row_id);
+CREATE INDEX pipelines_by_display_name ON pipelines (namespace, display_name, id) INCLUDE (row_id);
 CREATE INDEX pipelines_by_time ON pipelines (namespace, create_s, id);
 
 -- The same tags, for filters.

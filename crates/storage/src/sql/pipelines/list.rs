@@ -11,6 +11,9 @@ use crate::{
     },
 };
 
+/// SQLite refuses patterns of 50,000 bytes.
+const LONGEST_PATTERN: usize = 10_000;
+
 /// The table of a scope; of versions, the row of their pipeline is known.
 fn from(out: &mut Statement, scope: &PipelineScope, pipeline: i64) {
     match scope {
@@ -154,15 +157,35 @@ fn tests(out: &mut Statement, dialect: Dialect, query: &PipelineQuery) {
                 out.push(name(column));
                 one_of(out, values);
             }
-            (column, PipelineTest::Substring(part)) => {
-                out.push(dialect.position())
-                    .push("lower(")
-                    .push(name(column))
-                    .push("), ");
-                out.bind(part.to_ascii_lowercase().as_str()).push(") > 0");
-            }
+            (column, PipelineTest::Substring(part)) => has_part(out, dialect, name(column), part),
         }
     }
+}
+
+/// Appends that a column has this text in it, whichever the case of ASCII letters.
+fn has_part(out: &mut Statement, dialect: Dialect, column: &'static str, part: &str) {
+    // `LIKE` of SQLite ignores this case, makes no copy of each text, and ends a pattern at NUL.
+    let is_pattern = part.len() <= LONGEST_PATTERN && !part.contains('\0');
+    if dialect == Dialect::Sqlite && is_pattern {
+        let mut pattern = "%".to_owned();
+        for c in part.chars() {
+            if matches!(c, '%' | '_' | '\\') {
+                pattern.push('\\');
+            }
+            pattern.push(c);
+        }
+        pattern.push('%');
+        out.push(column)
+            .push(" LIKE ")
+            .bind(pattern.as_str())
+            .push(" ESCAPE '\\'");
+        return;
+    }
+    out.push(dialect.position())
+        .push("lower(")
+        .push(column)
+        .push("), ");
+    out.bind(part.to_ascii_lowercase().as_str()).push(") > 0");
 }
 
 fn one_of(out: &mut Statement, values: &[PipelineValue]) {
