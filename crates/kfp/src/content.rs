@@ -6,10 +6,7 @@
 //! of nested pipelines, and keeps one of several components that run the same container. So dependencies are completed
 //! on both sides, and retries of nested tasks and declarations of components that are no pipelines have no part in it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use hindsight_run::{Kind, View, json};
 use serde_json::Value;
@@ -23,6 +20,9 @@ const KEPT: usize = 16;
 
 /// The prefix of annotations that older releases keep what newer ones keep as arguments.
 const ANNOTATIONS: &str = "pipelines.kubeflow.org/";
+
+/// The argument that has the root.
+const ROOT: &str = "components-root";
 
 /// What is compared, as canonical texts.
 #[derive(Debug, Default)]
@@ -84,16 +84,27 @@ pub fn of_version(pipeline: &Value, platform: Option<&Value>) -> Option<String> 
     Some(content.digest(name))
 }
 
+/// Whether an object is a Workflow of Argo that was compiled from a version.
+#[must_use]
+pub fn is_compiled(object: &Value) -> bool {
+    let view = View::new(object);
+    is_workflow(&view) && parts(object, &view).contains_key(ROOT)
+}
+
+fn is_workflow(view: &View<'_>) -> bool {
+    view.known_kind() == Kind::named("argoproj.io", "Workflow")
+}
+
 /// The digest of the version that a Workflow of Argo was compiled from; none of another object, or another workflow.
 #[must_use]
 pub fn of_workflow(object: &Value) -> Option<String> {
     let view = View::new(object);
-    if view.known_kind() != Kind::named("argoproj.io", "Workflow") {
+    if !is_workflow(&view) {
         return None;
     }
     let compiled_parts = parts(object, &view);
     let parsed = |text: &str| json::parse(text.as_bytes()).ok();
-    let root = compiled_parts.get("components-root")?;
+    let root = compiled_parts.get(ROOT)?;
     let mut content = Content {
         root: canonical(&compiled(&parsed(root)?, false)),
         ..Content::default()
@@ -266,12 +277,9 @@ impl Content {
         for executor in &self.executors {
             feed(executor);
         }
-        let mut text = String::with_capacity(2 * KEPT);
-        for byte in hash.finalize().iter().take(KEPT) {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
+        let bytes = hash.finalize();
+        let bytes = bytes.iter().take(KEPT);
+        bytes.map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
