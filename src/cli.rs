@@ -24,6 +24,7 @@ mod get;
 mod hold;
 mod import;
 mod index;
+mod kubeflow;
 mod ledger;
 mod list;
 mod log_line;
@@ -176,16 +177,6 @@ struct Completion {
     shell: clap_complete::Shell,
 }
 
-/// Flags of `serve`, and what the API server of Kubeflow calls them.
-const KUBEFLOW: [(&str, &str); 3] = [
-    (
-        "global-kubernetes-webhook-mode",
-        "globalKubernetesWebhookMode",
-    ),
-    ("pipelines-webhook-cert", "webhookTLSCertPath"),
-    ("pipelines-webhook-key", "webhookTLSKeyPath"),
-];
-
 /// The whole command tree.
 #[must_use]
 pub fn command() -> Command {
@@ -195,9 +186,7 @@ pub fn command() -> Command {
             .long_about(serve::ABOUT)
             .after_long_help(serve::EXAMPLES),
     );
-    let serve = KUBEFLOW.iter().fold(serve, |serve, (flag, alias)| {
-        serve.mut_arg(*flag, |arg| arg.alias(*alias))
-    });
+    let serve = kubeflow::flags(serve);
     let migrate = flags_of(
         Command::new("migrate")
             .about("Bring the database's schema up to date")

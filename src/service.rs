@@ -38,9 +38,9 @@ pub use logs::{
 pub use records::RecordChange;
 pub use runs::{
     Alike, DiffAsk, Failure, FailureLog, FailureLogAsk, FailureLogLine, FailureSignature,
-    FlakyPair, FlakyPipeline, FlakyPipelines, HistoryAsk, Regression, Regressions, RunDiff,
-    RunPoint, RunSeries, RunWatch, Runs, RunsAsk, Since, SuggestAsk, Suggested, Suggestions,
-    WatchAsk,
+    FlakyPair, FlakyPipeline, FlakyPipelines, FoundRun, HistoryAsk, Regression, Regressions,
+    RunDiff, RunPoint, RunSeries, RunWatch, Runs, RunsAsk, Since, SuggestAsk, Suggested,
+    Suggestions, WatchAsk,
 };
 pub use selection::{ListRequest, Selector};
 pub use summary::{Group, Measure, SummaryQuery, Value as SummaryValue};
@@ -50,6 +50,7 @@ use crate::query::{self, Engine};
 use hindsight_access::audit::Audit;
 use hindsight_access::auth;
 use hindsight_access::budget::QuotaExceeded;
+use hindsight_filter::model::Parent;
 use hindsight_filter::words::WordsError;
 use hindsight_filter::{ClusterNames, FilterError, Language, OrderError};
 use hindsight_runtime::clock::Clock;
@@ -159,6 +160,8 @@ pub struct Service {
     audit: Audit,
     language: Language,
     clusters: Arc<ClusterNames>,
+    /// Where definitions are that belong to no namespace.
+    definitions: Option<Parent>,
     feed: feed::Feed,
     logs: Logs,
 }
@@ -177,6 +180,7 @@ impl Service {
             audit: Audit::default(),
             language: Language::default(),
             clusters: Arc::default(),
+            definitions: None,
         }
     }
 
@@ -197,6 +201,16 @@ impl Service {
     pub fn with_cluster_names(self, clusters: ClusterNames) -> Self {
         let clusters = Arc::new(clusters);
         Self { clusters, ..self }
+    }
+
+    /// Definitions that belong to no namespace are records of this parent.
+    #[must_use]
+    pub fn with_shared_definitions(self, parent: Parent) -> Self {
+        let definitions = Some(parent);
+        Self {
+            definitions,
+            ..self
+        }
     }
 
     /// The name of a cluster, if it has one.

@@ -138,9 +138,13 @@ pub(super) fn service(
     };
     let service = Service::new(Arc::clone(&opened.store), logs, engine, Arc::clone(clock));
     let names = config.cluster_names.clone().unwrap_or_default();
-    Ok(service
+    let service = service
         .with_default_language(language)
-        .with_cluster_names(names.0))
+        .with_cluster_names(names.0);
+    Ok(match config.enable_pipelines {
+        true => service.with_shared_definitions(config.pipelines_namespace.parent()),
+        false => service,
+    })
 }
 
 /// The services that `server` answers, and those that tell of them.

@@ -38,6 +38,9 @@ use hindsight_storage::{
 /// Lines that the target lacks at the end of a log are added; another log of the same name is kept, and
 /// the copy of it refused.
 ///
+/// Pipelines of Kubeflow and their versions are copied with their ids. What the target has under the same id
+/// is kept, and where it differs refused.
+///
 /// The key of page tokens is not copied: lists that are under way begin anew. Exit codes: 0 all is
 /// there, 1 rows were refused and listed, or it could not be copied, 5 a database is not
 /// reachable, 6 the target is not as it should be.
@@ -234,6 +237,7 @@ impl Watch {
             results,
             records,
             logs,
+            pipelines,
             bytes,
             log_bytes,
             verified,
@@ -242,9 +246,13 @@ impl Watch {
             true => format!("logs: {}, {log_bytes} bytes of lines\n", counted(logs)),
             false => String::new(),
         };
+        let pipelines_line = match pipelines == Count::default() {
+            true => String::new(),
+            false => format!("pipelines and versions: {}\n", counted(pipelines)),
+        };
         writeln!(
             std::io::stdout().lock(),
-            "{done} {bytes} bytes in {:.1} s\nresults: {}\nrecords: {}\n{logs_line}{}",
+            "{done} {bytes} bytes in {:.1} s\nresults: {}\nrecords: {}\n{logs_line}{pipelines_line}{}",
             took.as_secs_f64(),
             counted(results),
             counted(records),
@@ -257,7 +265,7 @@ impl Watch {
         Ok(
             match (
                 self.damaged,
-                results.refused + records.refused + logs.refused,
+                results.refused + records.refused + logs.refused + pipelines.refused,
             ) {
                 (true, _) => ExitCode::from(Failure::DAMAGED),
                 (false, 0) => ExitCode::SUCCESS,

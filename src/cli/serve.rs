@@ -7,7 +7,7 @@ use hindsight_runtime::traces::{self, Exporter};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::failure::Failure;
+use super::{failure::Failure, kubeflow};
 use crate::{
     app::{App, Error, Live, Webhooks},
     config::{Config, Endpoint, PROGRAM, Sources},
@@ -34,8 +34,15 @@ pub(super) const EXAMPLES: &str = "Examples:
   hindsight serve --db postgres://hindsight:secret@db.example/hindsight
   hindsight config print --config /etc/hindsight.toml";
 
+/// Where the configuration of the server comes from.
+fn sources(matches: &ArgMatches) -> Sources {
+    let mut sources = Sources::gather(&PROGRAM, matches);
+    kubeflow::apply(matches, &mut sources);
+    sources
+}
+
 pub(super) fn load(matches: &ArgMatches) -> Result<Config, Failure> {
-    Config::load(&Sources::gather(&PROGRAM, matches))
+    Config::load(&sources(matches))
         .map_err(|problems| Failure::usage(format!("invalid configuration\n{problems}")))
 }
 
@@ -81,7 +88,7 @@ pub(super) fn start(
     go: impl AsyncFnOnce(App, CancellationToken) -> Result<(), Failure>,
 ) -> Result<ExitCode, Failure> {
     // What changes from here on is noticed, also while the server is not ready yet.
-    let seen = Sources::gather(&PROGRAM, matches);
+    let seen = sources(matches);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -156,7 +163,7 @@ async fn follow(
             _ = hangup.recv() => true,
             () = tokio::time::sleep(INTERVAL) => false,
         };
-        let sources = Sources::gather(&PROGRAM, matches);
+        let sources = self::sources(matches);
         if sources == seen && !asked {
             continue;
         }

@@ -8,6 +8,7 @@ mod flaky;
 mod gather;
 mod history;
 mod list;
+mod reference;
 mod regressions;
 mod selected;
 mod series;
@@ -19,6 +20,7 @@ pub use diff::{DiffAsk, RunDiff};
 pub use failure::{Failure, RunPoint, Since};
 pub use failure_log::{FailureLog, FailureLogAsk, FailureLogLine, FailureSignature};
 pub use flaky::{FlakyPair, FlakyPipeline, FlakyPipelines};
+use gather::Extent;
 pub(super) use gather::Succeeded;
 pub use history::{HistoryAsk, RunSeries};
 pub use list::{Runs, RunsAsk};
@@ -35,44 +37,57 @@ use serde_json::Value;
 use super::{Error, Service};
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
-use hindsight_filter::model::{Record, RecordName, Resource};
+use hindsight_filter::model::{Parent, ParentPattern, Record, RecordName, Resource};
+use hindsight_kfp::content;
+
+/// The record of a run, and the object in it.
+pub type FoundRun = (Record, Arc<Value>);
 
 impl Service {
-    /// A run and everything below it; of TaskRuns that succeeded what columns keep if it is `brief`. It
-    /// fails if there is no such run.
+    /// A run and everything below it, and the definition that it was made from; of TaskRuns that succeeded what columns
+    /// keep if it is `brief`. A definition is sought under the parent of the run, and where `beside` is for.
     pub async fn run_tree(
         &self,
         by: &RequestContext,
-        grant: &Grant,
-        name: &RecordName,
+        run: &FoundRun,
+        beside: Option<&Grant>,
         brief: bool,
     ) -> Result<Tree, Error> {
-        let (record, object) = self.run(by, grant, name).await?;
         let succeeded = match brief {
             true => Succeeded::Brief,
             false => Succeeded::Whole,
         };
-        self.tree(by, &record, &object, succeeded).await
+        let mut definitions = vec![run.0.name.result().parent().clone()];
+        if let Some(beside) = beside
+            && let ParentPattern::Exact(parent) = beside.scope(Verb::List, Resource::Records)?
+        {
+            definitions.push(parent.clone());
+        }
+        let extent = Extent::from(succeeded).with_definitions(definitions);
+        self.tree(by, &run.0, &run.1, extent).await
     }
 
-    /// A record and the object in it, for callers that may list the records of its parent.
-    async fn run(
+    /// The parent, beside its own, under which the definition of a run may be.
+    pub fn definitions_beside(&self, run: &FoundRun) -> Option<&Parent> {
+        let shared = self.definitions.as_ref();
+        let shared = shared.filter(|shared| *shared != run.0.name.result().parent());
+        shared.filter(|_| content::is_compiled(&run.1))
+    }
+
+    /// A record and the object in it, for callers that may list the records of its parent. It fails if there is no such run.
+    pub async fn run(
         &self,
         by: &RequestContext,
         grant: &Grant,
         name: &RecordName,
-    ) -> Result<(Record, Arc<Value>), Error> {
+    ) -> Result<FoundRun, Error> {
         grant.check(Verb::List, Resource::Records, name.result().parent())?;
         let record = self.read_record(by, name).await?;
         self.read(by, record).await
     }
 
     /// The object in a record.
-    async fn read(
-        &self,
-        by: &RequestContext,
-        record: Record,
-    ) -> Result<(Record, Arc<Value>), Error> {
+    async fn read(&self, by: &RequestContext, record: Record) -> Result<FoundRun, Error> {
         let engine = self.engine.with_quota(&by.quota);
         let reading = engine.compute(move || {
             let data = record.data.as_ref();

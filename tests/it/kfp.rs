@@ -5,6 +5,7 @@ mod history;
 mod lists;
 mod pipelines;
 mod refusals;
+mod runs;
 mod transfer;
 mod uploads;
 mod webhooks;

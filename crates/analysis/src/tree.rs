@@ -104,6 +104,8 @@ pub struct Node {
     pub retries: u32,
     /// It runs after all others, whatever became of them.
     pub finally: bool,
+    /// It was there before the run, which refers to it: what the run ran on or was made from. It has no times.
+    pub reference: bool,
     /// Siblings that it waits for, by their places in the tree.
     pub depends_on: Vec<usize>,
     /// The record it is stored as; absent if it is a part of another one or not stored.

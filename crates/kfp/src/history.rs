@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    content,
     model::{Pipeline, PipelineVersion},
     names,
 };
@@ -11,7 +12,7 @@ use crate::{
 /// The type of such a record.
 pub const VERSION_TYPE: &str = "pipelines.kubeflow.org/v2beta1.PipelineVersion";
 
-/// The version of a pipeline as an object.
+/// The version of a pipeline as an object, with the label by which its runs find it.
 #[must_use]
 pub fn object(pipeline: &Pipeline, version: &PipelineVersion) -> Value {
     let mut spec = Map::new();
@@ -29,7 +30,12 @@ pub fn object(pipeline: &Pipeline, version: &PipelineVersion) -> Value {
     if !version.tags.is_empty() {
         spec.insert("tags".to_owned(), json!(version.tags));
     }
+    let mut labels = json!({"pipelines.kubeflow.org/pipeline-id": pipeline.id});
     if let Ok(documents) = &version.spec {
+        if let Some(digest) = content::of_version(&documents.pipeline, documents.platform.as_ref())
+        {
+            labels[content::CONTENT_LABEL] = json!(digest);
+        }
         spec.insert("pipelineSpec".to_owned(), documents.pipeline.clone());
         if let Some(platform) = &documents.platform {
             spec.insert("platformSpec".to_owned(), platform.clone());
@@ -41,7 +47,7 @@ pub fn object(pipeline: &Pipeline, version: &PipelineVersion) -> Value {
         "name": name.unwrap_or_else(|_refused| version.name.clone()),
         "uid": version.id,
         "creationTimestamp": version.created_at.to_string(),
-        "labels": {"pipelines.kubeflow.org/pipeline-id": pipeline.id},
+        "labels": labels,
     });
     if !pipeline.namespace.is_empty() {
         metadata["namespace"] = json!(pipeline.namespace);

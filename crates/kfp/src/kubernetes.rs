@@ -18,7 +18,7 @@ use tracing::warn;
 pub use find::{Reference, find_pipeline};
 pub use object::{
     API_VERSION, CONDITION, GROUP, ORIGINAL_ID, PIPELINE, PIPELINE_ID_LABEL, PIPELINE_LABEL,
-    PIPELINE_VERSION, PIPELINE_VERSIONS, PIPELINES, VERSION, condition, label_of_name,
+    PIPELINE_VERSION, PIPELINE_VERSIONS, PIPELINES, VERSION, condition, labels,
 };
 
 use crate::{

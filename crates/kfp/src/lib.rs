@@ -3,6 +3,7 @@
 //! [`model`] is what is kept, [`store`] what each store of it can do, and [`query`] which items a list gives, the same
 //! on every store. Messages of the API, rights and the audit log are not here.
 
+pub mod content;
 pub mod crds;
 mod database;
 pub mod download;

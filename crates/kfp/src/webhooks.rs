@@ -1,4 +1,4 @@
-//! The two admission webhooks of PipelineVersion objects: one gives a version the labels and the owner reference of
+//! The two admission webhooks of PipelineVersion objects: one gives a version its labels and the owner reference of
 //! its pipeline, the other refuses what requests would be refused for. Both ask the API server for the pipeline at the
 //! time of the review, and neither changes anything itself.
 
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use crate::{
+    content,
     error::Error,
     kubernetes::{Reference, find_pipeline},
     model::Tags,
@@ -150,8 +151,13 @@ impl Admission {
             return Ok(Verdict::default());
         };
         let pipeline = self.pipeline(&review).await?;
+        let spec = &review.object["spec"];
+        // A spec that cannot be read is refused by the other webhook.
+        let documents = Documents::of(&spec["pipelineSpec"], spec.get("platformSpec")).ok();
+        let content = documents
+            .and_then(|documents| content::of_version(documents.pipeline(), documents.platform()));
         Ok(Verdict {
-            patch: owner::patch(&review.object["metadata"], &pipeline),
+            patch: owner::patch(&review.object["metadata"], &pipeline, content.as_deref()),
             ..Verdict::default()
         })
     }

@@ -72,7 +72,10 @@ fn table(rows: &[Row], scale: &str, screen: Screen) -> Vec<String> {
             let bar = bars.then(|| row.bar.clone());
             let texts = [row.name.clone()].into_iter().chain(times).chain(bar);
             let texts = texts.chain([row.note.clone()]).map(|text| text_cell(&text));
-            [screen.status(row.word)].into_iter().chain(texts).collect()
+            [status(row.word, screen)]
+                .into_iter()
+                .chain(texts)
+                .collect()
         };
         rows.iter().map(cell).collect::<Vec<Vec<_>>>()
     };
@@ -88,6 +91,14 @@ fn table(rows: &[Row], scale: &str, screen: Screen) -> Vec<String> {
         .chain(&filled)
         .map(|row| layout.line(row))
         .collect()
+}
+
+/// The cell of a status; empty for what has none.
+fn status(word: &str, screen: Screen) -> Cell {
+    match word {
+        "" => text_cell(""),
+        word => screen.status(word),
+    }
 }
 
 fn text_cell(text: &str) -> Cell {
@@ -122,6 +133,7 @@ fn has_failed(node: &RunNode) -> bool {
 /// How a node stands; of one that did not begin, and is not to be skipped, nothing is known.
 fn word_of(node: &RunNode) -> &'static str {
     match node.outcome() {
+        _ if node.reference => "",
         Outcome::Unknown if node.start_time.is_none() => "unknown",
         Outcome::Unknown if node.end_time.is_some() => "vanished",
         outcome => word(outcome),
@@ -290,6 +302,7 @@ impl<'a> Drawing<'a> {
             notes.push(format!("try {}", node.attempt));
         }
         match node.outcome() {
+            _ if node.reference => notes.push(node.kind.clone()),
             Outcome::Success => {}
             _ => notes.push(why(node)),
         }

@@ -4,7 +4,7 @@ use hindsight_analysis::tree::{Node, State, Step, Tree};
 use hindsight_proto::v1::{self as pb, run_node::Outcome};
 use tonic::metadata::MetadataMap;
 
-use super::super::{ResultsServer, convert};
+use super::super::{ResultsServer, convert, credentials};
 use crate::service::Error;
 use hindsight_access::auth::Verb;
 use hindsight_filter::model::{ParentPattern, RecordName, Resource};
@@ -19,9 +19,20 @@ pub(super) async fn get_run_tree(
     let (by, grant) = server
         .grant(&metadata, Verb::List, Resource::Records, parent)
         .await?;
-    let tree = server
-        .service
-        .run_tree(&by, &grant, &name, request.brief)
+    let service = &server.service;
+    let run = service.run(&by, &grant, &name).await?;
+    let beside = match service.definitions_beside(&run) {
+        Some(parent) => {
+            let parent = ParentPattern::Exact(parent.clone());
+            let credentials = credentials(metadata.as_ref());
+            let may = server.allow(&credentials, Verb::List, Resource::Records, parent);
+            // A caller who may not list those gets the tree without them.
+            may.await.ok()
+        }
+        None => None,
+    };
+    let tree = service
+        .run_tree(&by, &run, beside.as_ref(), request.brief)
         .await?;
     Ok(reply(tree, request.steps))
 }
@@ -73,6 +84,7 @@ pub(super) fn node(node: Node) -> pb::RunNode {
         attempt: count(node.attempt),
         retries: count(node.retries),
         finally: node.finally,
+        reference: node.reference,
         depends_on: Vec::new(),
         steps: Vec::new(),
         id: node.id,

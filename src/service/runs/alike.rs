@@ -150,7 +150,7 @@ impl Service {
         let record = self.read_record(&part, name).await?;
         let (record, object) = self.read(&part, record).await?;
         let engine = self.engine.with_quota(&part.quota).within(rest);
-        let grown = gather(&engine, &record, &object, Succeeded::Absent, None).await?;
+        let grown = gather(&engine, &record, &object, Succeeded::Absent.into()).await?;
         *left = rest.saturating_sub(grown.rows);
         if !grown.had_all && *left == 0 {
             return Ok(None);

@@ -4,20 +4,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hindsight_analysis::diff::{Side, Values};
-use hindsight_analysis::tree::{
-    MAX_NODES, Node, PIPELINE_TASK, Part, RAY_CLUSTER, State, Tree, ray_cluster,
-};
-use hindsight_run::{View, json};
+use hindsight_analysis::tree::{MAX_NODES, Node, PIPELINE_TASK, Part, State, Tree};
+use hindsight_run::json;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::reference::Reference;
 use super::series;
 use crate::query::{Engine, Fold};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
-use hindsight_filter::Order;
-use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value as ColumnValue};
-use hindsight_filter::model::{ParentPattern, Record, ResultName, ResultPattern};
+use hindsight_filter::condition::{Condition, ObjectField};
+use hindsight_filter::model::{Parent, ParentPattern, Record, ResultName, ResultPattern};
 use hindsight_storage::RecordColumns;
 
 /// Most memory of values of the runs below one that is compared, in bytes.
@@ -149,6 +147,35 @@ pub(in crate::service) enum Succeeded {
     Absent,
 }
 
+/// What is read for a tree.
+#[derive(Debug)]
+pub(in crate::service) struct Extent {
+    succeeded: Succeeded,
+    values: Option<HashMap<String, Values>>,
+    /// The parents under which the definition of the run is sought, if any.
+    definitions: Vec<Parent>,
+}
+
+impl From<Succeeded> for Extent {
+    fn from(succeeded: Succeeded) -> Self {
+        Self {
+            succeeded,
+            values: None,
+            definitions: Vec::new(),
+        }
+    }
+}
+
+impl Extent {
+    /// The same, with the definition of the run.
+    pub(super) fn with_definitions(self, definitions: Vec<Parent>) -> Self {
+        Self {
+            definitions,
+            ..self
+        }
+    }
+}
+
 /// A tree, and what was read for it.
 pub(super) struct Grown {
     pub(super) tree: Tree,
@@ -166,10 +193,10 @@ impl Service {
         by: &RequestContext,
         record: &Record,
         object: &Arc<Value>,
-        succeeded: Succeeded,
+        extent: impl Into<Extent>,
     ) -> Result<Tree, Error> {
         let engine = self.engine.with_quota(&by.quota);
-        let grown = gather(&engine, record, object, succeeded, None).await?;
+        let grown = gather(&engine, record, object, extent.into()).await?;
         Ok(grown.tree)
     }
 
@@ -181,8 +208,11 @@ impl Service {
         object: &Arc<Value>,
     ) -> Result<Side, Error> {
         let engine = self.engine.with_quota(&by.quota);
-        let values = HashMap::new();
-        let grown = gather(&engine, record, object, Succeeded::Whole, Some(values)).await?;
+        let extent = Extent {
+            values: Some(HashMap::new()),
+            ..Extent::from(Succeeded::Whole)
+        };
+        let grown = gather(&engine, record, object, extent).await?;
         let (tree, values) = (grown.tree, grown.values);
         let object = Arc::clone(object);
         let making = engine.compute(move || {
@@ -196,30 +226,28 @@ impl Service {
     }
 }
 
-/// The tree of the run in `record`, with the values of what is below it if `values` are given. It
+/// The tree of the run in `record`, with the values of what is below it if those are asked for. It
 /// reads as many records as `engine` may.
 pub(super) async fn gather(
     engine: &Engine,
     record: &Record,
     object: &Arc<Value>,
-    succeeded: Succeeded,
-    values: Option<HashMap<String, Values>>,
+    extent: Extent,
 ) -> Result<Grown, Error> {
     let (name, own) = (record.name.to_string(), Arc::clone(object));
-    let root = engine.compute(move || Part::of(&name, &own)).await?;
+    let mut root = engine.compute(move || Part::of(&name, &own)).await?;
     let mut gathered = Gathered {
-        values,
+        values: extent.values,
         ..Gathered::default()
     };
     let mut had_all = true;
     // Nothing is below a TaskRun.
     if object.get("kind").and_then(Value::as_str) != Some("TaskRun") {
         let scope = whole(record.name.result());
-        (gathered, had_all) = read(engine, scope, &root, succeeded, gathered).await?;
+        (gathered, had_all) = read(engine, scope, &root, extent.succeeded, gathered).await?;
     }
-    if let Some(cluster) = cluster_elsewhere(engine, record, object, &gathered).await? {
-        gathered.add(vec![cluster]);
-    }
+    let (at, parents) = (&mut gathered, extent.definitions.as_slice());
+    add_reference(engine, record, object, parents, &mut root, at).await?;
     let growing = engine.compute(move || {
         let mut tree = Tree::of(root, gathered.parts);
         if !had_all {
@@ -236,52 +264,33 @@ pub(super) async fn gather(
     Ok(growing.await?)
 }
 
-/// The record of the RayCluster that a RayJob ran on, where it is not in the result of the job: the one of this name that
-/// was made last before the job ended.
-async fn cluster_elsewhere(
+/// Adds what the run refers to, where it is not among what was read, to that and to the run.
+async fn add_reference(
     engine: &Engine,
     record: &Record,
-    job: &Value,
-    gathered: &Gathered,
-) -> Result<Option<Record>, Error> {
-    let Some(name) = ray_cluster(job) else {
-        return Ok(None);
+    object: &Arc<Value>,
+    definitions: &[Parent],
+    root: &mut Part,
+    gathered: &mut Gathered,
+) -> Result<(), Error> {
+    let (parent, run) = (record.name.result().parent().clone(), Arc::clone(object));
+    let definitions = definitions.to_vec();
+    let finding = engine.compute(move || Reference::of(&parent, &run, &definitions));
+    let Some(reference) = finding.await? else {
+        return Ok(());
     };
-    let is_there = |part: &Part| part.object() == (RAY_CLUSTER, name);
-    let run = View::new(job);
-    let Some(namespace) = run
-        .namespace()
-        .filter(|_| !gathered.parts.iter().any(is_there))
-    else {
-        return Ok(None);
-    };
-    let text = |field, text: &str| test(field, Is::Equal(ColumnValue::Text(text.to_owned())));
-    let mut tests = vec![
-        text(ObjectField::Kind, RAY_CLUSTER),
-        text(ObjectField::Namespace, namespace),
-        text(ObjectField::Name, name),
-    ];
-    let ended = run.ended();
-    tests.extend(ended.map(|end| {
-        test(
-            ObjectField::CreationTime,
-            Is::AtMost(ColumnValue::Time(end)),
-        )
-    }));
-    let scope = ResultPattern {
-        parent: ParentPattern::Exact(record.name.result().parent().clone()),
-        id: None,
-    };
-    let newest = Order::by(Column::Object(ObjectField::CreationTime), true);
-    Ok(engine.first(scope, Condition::And(tests), newest).await?)
-}
-
-fn test(field: ObjectField, is: Is) -> Condition {
-    Condition::Test(Test {
-        column: Column::Object(field),
-        is,
-        negated: false,
-    })
+    let sought = reference.object.as_ref();
+    let sought = sought.map(|(kind, name)| (*kind, name.as_str()));
+    if sought.is_some_and(|sought| gathered.parts.iter().any(|part| part.object() == sought)) {
+        return Ok(());
+    }
+    let found = reference.newest(engine).await?;
+    let before = gathered.parts.len();
+    gathered.add(found.into_iter().collect());
+    if let Some(part) = gathered.parts.get_mut(before) {
+        root.refer(part);
+    }
+    Ok(())
 }
 
 /// Reads what may be below `root`, and says whether that is all there is in `scope`.

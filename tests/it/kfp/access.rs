@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tonic::{Code, Request, transport::Channel};
 
 use super::{NAMESPACE, PIPELINES, Scene, Store, ask, id, scene, version_id};
+use crate::support::http::Http;
 
 const GROUP: &str = "pipelines.kubeflow.org";
 
@@ -31,7 +32,7 @@ async fn given(scene: &Scene, namespace: &str) -> (Value, Value) {
         "{PIPELINES}/upload_version?name=v1&pipelineid={}",
         id(&made)
     );
-    let mut http = crate::support::http::Http::one(url).await;
+    let mut http = Http::one(url).await;
     let version = http.send("POST", &target, &headers, form).await.ok();
     (made, version)
 }
@@ -199,5 +200,32 @@ async fn over_grpc_empty_tags_are_cleared_by_metadata_and_reasons_are_details() 
     let refused = client.list_pipelines(request).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
     assert!(!refused.details().is_empty());
+    scene.end().await;
+}
+
+/// Behind the gateway of Kubeflow, which knows its users and has a token of its own.
+#[tokio::test]
+async fn a_gateway_acts_for_the_users_that_it_names() {
+    let more = [("auth", "kubernetes"), ("pipelines_multi_user", "true")];
+    let scene = scene(Store::Sqlite, &more).await.unwrap();
+    let policy = scene.sim.policy();
+    policy.token("gateway", "gateway", &[]);
+    policy.allow("gateway", "impersonate", "", "users", "*");
+    policy.allow("alice@example.org", "list", GROUP, "pipelines", "ci");
+    let listed = async |namespace: &str, headers: &[(&str, &str)]| {
+        let target = format!("{PIPELINES}?namespace={namespace}");
+        let mut http = Http::one(&scene.server.url).await;
+        http.send("GET", &target, headers, "").await.status
+    };
+    let gateway = ("authorization", "Bearer gateway");
+    for (user, of_ci) in [("alice@example.org", 200), ("bob@example.org", 403)] {
+        let named = [gateway, ("impersonate-user", user)];
+        assert_eq!(listed("ci", &named).await, of_ci, "{user}");
+        assert_eq!(listed("dev", &named).await, 403, "{user}");
+        // The header of Kubeflow alone names no caller.
+        let trusted = ("kubeflow-userid", user);
+        assert_eq!(listed("ci", &[trusted]).await, 401);
+        assert_eq!(listed("ci", &[gateway, trusted]).await, 403);
+    }
     scene.end().await;
 }

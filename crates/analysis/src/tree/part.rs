@@ -119,6 +119,21 @@ impl Part {
         children.map(|child| (child.kind.as_str(), child.name.as_str()))
     }
 
+    /// Puts another part below it as what was there before, and takes off its times, which are none of the run.
+    pub fn refer(&mut self, other: &mut Self) {
+        let node = &mut other.node;
+        node.reference = true;
+        (node.created, node.started) = (None, None);
+        (node.ready, node.ended) = (None, None);
+        if !self.children().any(|child| child == other.object()) {
+            self.children.push(Reference {
+                kind: other.node.kind.clone(),
+                name: other.node.object.clone(),
+                task: String::new(),
+            });
+        }
+    }
+
     /// The kind and the name of its object.
     pub fn object(&self) -> (&str, &str) {
         (&self.node.kind, &self.node.object)

@@ -211,3 +211,33 @@ fn a_ray_job_is_above_its_cluster_for_which_nothing_waits() {
     );
     assert_eq!(tree(&other, &[cluster]).nodes.len(), 1);
 }
+
+#[test]
+fn what_was_there_before_the_run_has_no_times_in_its_tree() {
+    let object = |kind: &str, created: &str| {
+        json!({"apiVersion": "x/v1", "kind": kind, "metadata": {"name": kind, "uid": kind, "creationTimestamp": created},
+            "status": {"startTime": created, "completionTime": "2026-03-01T10:09:00Z"}})
+    };
+    let mut run = Part::of(
+        "shop/results/r/records/run",
+        &object("Job", "2026-03-01T10:00:00Z"),
+    );
+    let record = "kubeflow/results/p/records/v";
+    let mut version = Part::of(record, &object("PipelineVersion", "2025-03-01T10:00:00Z"));
+    for _ in 0..2 {
+        run.refer(&mut version);
+    }
+    assert_eq!(run.nodes(), 2);
+    let tree = Tree::of(run, vec![version]);
+    assert_eq!(tree.nodes.len(), 2);
+    let version = &tree.nodes[1];
+    assert_eq!(
+        (version.record.as_deref(), version.reference),
+        (Some(record), true)
+    );
+    assert_eq!(
+        (version.created, version.wait(), version.took()),
+        (None, None, None)
+    );
+    assert!(critical(&tree).is_empty() && tree.gaps.is_empty());
+}

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
+    content::{self, CONTENT_LABEL},
     model::{NewPipeline, NewVersion, Pipeline, PipelineVersion, Spec, Status},
     query::{Field, Item},
     spec::Documents,
@@ -380,7 +381,7 @@ impl Item for VersionObject {
 
 /// The value of the label that holds the name of a pipeline: as much of it as a label can.
 #[must_use]
-pub fn label_of_name(name: &str) -> &str {
+fn label_of_name(name: &str) -> &str {
     let cut = name.get(..LONGEST_LABEL).unwrap_or(name);
     cut.trim_end_matches(['-', '.', '_'])
 }
@@ -424,8 +425,8 @@ pub(super) fn new_version(name: &str, pipeline: &PipelineObject, new: &NewVersio
         spec["tags"] = json!(new.tags);
     }
     let mut metadata = metadata(name, namespace, new.original_id.as_deref());
-    metadata["labels"] =
-        json!({PIPELINE_ID_LABEL: uid, PIPELINE_LABEL: label_of_name(pipeline_name)});
+    let content = content::of_version(&new.spec.pipeline, new.spec.platform.as_ref());
+    metadata["labels"] = labels(uid, pipeline_name, content.as_deref()).collect();
     metadata["ownerReferences"] = json!([pipeline.owner()]);
     json!({
         "apiVersion": API_VERSION,
@@ -433,6 +434,21 @@ pub(super) fn new_version(name: &str, pipeline: &PipelineObject, new: &NewVersio
         "metadata": metadata,
         "spec": spec,
     })
+}
+
+/// The labels of a version of a pipeline, with the digest of its content.
+pub fn labels<'a>(
+    uid: &'a str,
+    pipeline_name: &'a str,
+    content: Option<&'a str>,
+) -> impl Iterator<Item = (&'static str, &'a str)> {
+    let content = content.map(|digest| (CONTENT_LABEL, digest));
+    [
+        (PIPELINE_ID_LABEL, uid),
+        (PIPELINE_LABEL, label_of_name(pipeline_name)),
+    ]
+    .into_iter()
+    .chain(content)
 }
 
 /// The status of a version that can be used.
@@ -462,38 +478,4 @@ fn insert(spec: &mut Value, key: &str, text: &str) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{PipelineObject, VersionObject, label_of_name};
-
-    #[test]
-    fn a_spec_of_any_form_breaks_no_list_and_none_of_its_keys_has_a_meaning() {
-        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
-        let text = format!(
-            r#"[{{"metadata":{{"name":"a","managedFields":{deep}}},"spec":{{"pipelineSpec":{{"$serde_json::private::RawValue":"["}}}}}},
-                {{"metadata":{{"name":"b"}},"spec":{{"pipelineSpec":{deep}}}}},
-                {{"metadata":{{"name":"c","creationTimestamp":"2026-03-01T10:00:00Z"}},"spec":{{"tags":null}},"status":null}}]"#
-        );
-        let objects: Vec<VersionObject> = serde_json::from_str(&text).unwrap();
-        let why = |index: usize| objects[index].read("p").spec.unwrap_err();
-        assert!(
-            why(0).contains("it has `$serde_json::private::RawValue`"),
-            "{}",
-            why(0)
-        );
-        assert!(why(1).contains("recursion limit exceeded"), "{}", why(1));
-        assert_eq!(why(2), "there is no pipelineSpec");
-        let pipeline: PipelineObject =
-            serde_json::from_str(r#"{"metadata":{"name":"a"}}"#).unwrap();
-        assert_eq!(pipeline.read().display_name, "a");
-    }
-
-    #[test]
-    fn kfp_16_the_label_of_a_name_has_at_most_63_characters_and_ends_in_one_of_a_name() {
-        assert_eq!(label_of_name("a.b"), "a.b");
-        assert_eq!(label_of_name(&"a".repeat(64)), "a".repeat(63));
-        assert_eq!(
-            label_of_name(&format!("{}-.b", "a".repeat(61))),
-            "a".repeat(61)
-        );
-    }
-}
+mod tests;

@@ -2,28 +2,23 @@
 
 use serde_json::{Value, json};
 
-use crate::kubernetes::{
-    API_VERSION, PIPELINE, PIPELINE_ID_LABEL, PIPELINE_LABEL, Reference, label_of_name,
-};
+use crate::kubernetes::{API_VERSION, PIPELINE, Reference, labels};
 
 /// The operations of a JSON patch that are left to do; none once they were done.
-pub(super) fn patch(metadata: &Value, pipeline: &Reference) -> Vec<Value> {
+pub(super) fn patch(metadata: &Value, pipeline: &Reference, content: Option<&str>) -> Vec<Value> {
     let mut patch = Vec::new();
-    labels(metadata, pipeline, &mut patch);
+    label(metadata, pipeline, content, &mut patch);
     owner(metadata, pipeline, &mut patch);
     patch
 }
 
-fn labels(metadata: &Value, pipeline: &Reference, patch: &mut Vec<Value>) {
-    let labels = &metadata["labels"];
-    if !labels.is_object() {
+fn label(metadata: &Value, pipeline: &Reference, content: Option<&str>, patch: &mut Vec<Value>) {
+    let found = &metadata["labels"];
+    if !found.is_object() {
         patch.push(json!({"op": "add", "path": "/metadata/labels", "value": {}}));
     }
-    for (key, value) in [
-        (PIPELINE_ID_LABEL, pipeline.uid.as_str()),
-        (PIPELINE_LABEL, label_of_name(&pipeline.name)),
-    ] {
-        if labels[key] != value {
+    for (key, value) in labels(&pipeline.uid, &pipeline.name, content) {
+        if found[key] != value {
             let path = format!(
                 "/metadata/labels/{}",
                 key.replace('~', "~0").replace('/', "~1")

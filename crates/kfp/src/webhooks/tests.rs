@@ -6,6 +6,7 @@ use kubesim::{Crd, Sim};
 use serde_json::{Value, json};
 
 use super::{Admission, NameCheck, Webhook};
+use crate::content;
 
 /// A cluster with the pipeline `p` in the namespace `ci`, and its uid.
 fn sim() -> (Sim, String) {
@@ -286,8 +287,9 @@ async fn kfp_15_kfp_16_a_version_gets_owner_and_labels_once() {
         "blockOwnerDeletion": true,
     });
     assert_eq!(made["metadata"]["ownerReferences"], json!([owner]));
-    let labels =
-        json!({"pipelines.kubeflow.org/pipeline-id": uid, "pipelines.kubeflow.org/pipeline": "p"});
+    let content = content::of_version(&made["spec"]["pipelineSpec"], None).unwrap();
+    let labels = json!({"pipelines.kubeflow.org/pipeline-id": uid, "pipelines.kubeflow.org/pipeline": "p",
+        "hindsight.dev/pipeline-content": content});
     assert_eq!(made["metadata"]["labels"], labels);
     assert_eq!(mutate(&sim, &create(&made)).await, Ok(Vec::new()));
     assert_eq!(mutate(&sim, &update(&made, &made)).await, Ok(Vec::new()));
@@ -302,16 +304,19 @@ async fn kfp_15_kfp_16_what_is_wrong_is_corrected_and_what_is_foreign_stays() {
         "apiVersion": "pipelines.kubeflow.org/v2beta1", "kind": "Pipeline", "name": "q", "uid": "y", "controller": true,
     });
     object["metadata"]["ownerReferences"] = json!([foreign, wrong]);
-    object["metadata"]["labels"] = json!({"pipelines.kubeflow.org/pipeline-id": "y", "mine": "z"});
+    object["metadata"]["labels"] = json!({"pipelines.kubeflow.org/pipeline-id": "y", "mine": "z",
+        "hindsight.dev/pipeline-content": "x"});
     let made = mutated(&sim, &object).await;
     let owner = json!({
         "apiVersion": "pipelines.kubeflow.org/v2beta1", "kind": "Pipeline", "name": "p", "uid": uid,
         "controller": true, "blockOwnerDeletion": true,
     });
     assert_eq!(made["metadata"]["ownerReferences"], json!([foreign, owner]));
+    let content = content::of_version(&made["spec"]["pipelineSpec"], None).unwrap();
     assert_eq!(
         made["metadata"]["labels"],
-        json!({"pipelines.kubeflow.org/pipeline-id": uid, "pipelines.kubeflow.org/pipeline": "p", "mine": "z"})
+        json!({"pipelines.kubeflow.org/pipeline-id": uid, "pipelines.kubeflow.org/pipeline": "p", "mine": "z",
+            "hindsight.dev/pipeline-content": content})
     );
     object["metadata"]["ownerReferences"] = json!([foreign]);
     let made = mutated(&sim, &object).await;

@@ -1,6 +1,7 @@
 //! Versions of pipelines.
 
 use hindsight_kfp::{
+    content::of_version,
     model::{Change, NewVersion, PipelineVersion, Spec, Status},
     spec::Documents,
     store::PipelineStore,
@@ -45,9 +46,11 @@ async fn kfp_21_a_version_that_a_request_makes_is_an_object_with_owner_label_and
         })
     );
     let metadata = &object["metadata"];
+    let content = of_version(&spec("hello").pipeline, Some(&platform)).unwrap();
     assert_eq!(
         metadata["labels"],
-        json!({"pipelines.kubeflow.org/pipeline-id": made.id, "pipelines.kubeflow.org/pipeline": "hello"})
+        json!({"pipelines.kubeflow.org/pipeline-id": made.id, "pipelines.kubeflow.org/pipeline": "hello",
+            "hindsight.dev/pipeline-content": content})
     );
     assert_eq!(
         metadata["ownerReferences"],

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::World;
-use crate::seam::{Batch, Change, Error, Hold, ListQuery, Priority};
+use crate::seam::{Batch, Change, Error, Hold, ListQuery, PipelineRow, Priority, VersionRow};
 use hindsight_filter::model::{
     Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,
 };
@@ -288,5 +288,36 @@ pub(crate) fn kind(outcome: &Result<(), Error>) -> &'static str {
         Err(Error::Database { .. }) => "database",
         Err(Error::OutOfSequence { .. }) => "out of sequence",
         Err(Error::Sealed(_)) => "sealed",
+    }
+}
+
+/// A pipeline with a tag.
+pub(crate) fn pipeline(id: &str, name: &str) -> PipelineRow {
+    PipelineRow {
+        id: id.to_owned(),
+        namespace: String::new(),
+        name: name.to_owned(),
+        display_name: format!("The {name}"),
+        description: "d".to_owned(),
+        tags: map([("team", "a")]),
+        created_at: 1_000,
+        original_id: Some("old".to_owned()),
+    }
+}
+
+/// A version of a pipeline.
+pub(crate) fn version(pipeline_id: &str, name: &str) -> VersionRow {
+    VersionRow {
+        id: format!("{pipeline_id}-{name}"),
+        pipeline_id: pipeline_id.to_owned(),
+        name: name.to_owned(),
+        display_name: name.to_owned(),
+        description: String::new(),
+        tags: map([("k", "ü")]),
+        created_at: 1_001,
+        package_url: "https://a.example/p.yaml".to_owned(),
+        code_source_url: String::new(),
+        original_id: None,
+        spec: r#"{"pipelineInfo": {"name": "hello"}}"#.to_owned(),
     }
 }

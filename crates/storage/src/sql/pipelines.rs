@@ -210,9 +210,19 @@ pub(crate) fn miscounted(most: i64) -> Statement {
     out
 }
 
-/// The statement that counts pipelines.
+/// The statement that counts pipelines and versions together.
 pub(crate) fn count_all() -> Statement {
-    Statement::new("SELECT count(*) FROM pipelines")
+    Statement::new(
+        "SELECT (SELECT count(*) FROM pipelines) + (SELECT count(*) FROM pipeline_versions)",
+    )
+}
+
+/// The statement that reads the next pipelines after one, in the order of their ids.
+pub(crate) fn after(id: &str, most: i64) -> Statement {
+    let mut out = Statement::new(PIPELINE);
+    out.push(" WHERE id > ").bind(id);
+    out.push(" ORDER BY id LIMIT ").bind(most);
+    out
 }
 
 /// The statements that change a pipeline; the first changes one row if it is there.

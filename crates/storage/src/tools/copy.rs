@@ -10,6 +10,7 @@ mod held;
 mod logs;
 mod ours;
 mod page;
+mod pipelines;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -24,7 +25,10 @@ use super::{fsck::Finding, snapshot::Snapshot};
 use crate::{
     codec::objects::{ObjectBackend, without_depot},
     driver::options::{Options, Schema},
-    seam::{Error, Hold, IndexedPath, LogStore, Maintenance, Store, StoredLog},
+    seam::{
+        Error, Hold, IndexedPath, LogStore, Maintenance, PipelineRow, PipelineTables, Store,
+        StoredLog, VersionRow,
+    },
     sql,
     store::resolve::open,
 };
@@ -82,6 +86,8 @@ pub struct Outcome {
     pub records: Count,
     /// What became of the logs of single starts of containers, and of those that were uploaded.
     pub logs: Count,
+    /// What became of pipelines of Kubeflow and of their versions.
+    pub pipelines: Count,
     /// Bytes of payloads that were copied.
     pub bytes: u64,
     /// Bytes of lines that were copied.
@@ -137,16 +143,6 @@ pub async fn copy(
         return Err(without_depot(&totals));
     }
     let indexed = indexed(&mut snapshot).await?;
-    let pipelines = snapshot.number(&sql::pipelines::count_all()).await?;
-    if pipelines > 0 {
-        tell(Event::Note(Said {
-            of: "pipelines".to_owned(),
-            why: format!(
-                "{pipelines} pipelines of Kubeflow are not copied; move them with `hindsight pipelines export` and \
-                 `import`"
-            ),
-        }));
-    }
     let mut source = Ours::new(snapshot);
     let target = (to, depots.to.as_ref());
     let outcome = into(&mut source, target, &indexed, (logs, verify), tell).await;
@@ -225,12 +221,37 @@ pub(crate) trait Source: Send {
     async fn log_chunk(&mut self, _row: i64, _line: i64) -> Result<Option<Chunk>, Error> {
         Ok(None)
     }
+
+    /// How many pipelines and versions there are; none where they are kept elsewhere.
+    async fn pipeline_total(&mut self) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    /// The next pipelines; none at the end.
+    async fn pipelines(&mut self) -> Result<Option<Vec<PipelineRow>>, Error> {
+        Ok(None)
+    }
+
+    /// The ids of the versions of a pipeline.
+    async fn version_ids(&mut self, _pipeline_id: &str) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// A version of a pipeline.
+    async fn version(
+        &mut self,
+        _pipeline_id: &str,
+        _id: &str,
+    ) -> Result<Option<VersionRow>, Error> {
+        Ok(None)
+    }
 }
 
 /// A copy under way.
 struct Copy<'a> {
     store: &'a dyn Store,
     logs: &'a dyn LogStore,
+    pipelines: &'a dyn PipelineTables,
     held: Held,
     outcome: Outcome,
     /// Names of rows that were refused, which differ for a reason that was told.
@@ -281,6 +302,7 @@ pub(crate) async fn into(
     let mut copy = Copy {
         store: &*target.store,
         logs: &*target.logs,
+        pipelines: &*target.pipelines,
         held: Held::new(Snapshot::open_with(to, depot).await?),
         outcome: Outcome::default(),
         refused: HashSet::new(),
@@ -289,6 +311,9 @@ pub(crate) async fn into(
     let mut done = copy.all(source).await;
     if done.is_ok() && logs == Logs::Yes {
         done = copy.logs(source).await;
+    }
+    if done.is_ok() {
+        done = copy.pipelines(source).await;
     }
     if done.is_ok() && verify == Verify::Yes {
         done = copy.verify(source).await;

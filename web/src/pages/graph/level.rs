@@ -61,7 +61,7 @@ fn is_number(text: &str) -> bool {
 pub(super) fn level<'a>(tree: &'a RunTree, id: &str) -> Option<Level<'a>> {
     let root = tree.nodes.first()?;
     let mut below: BTreeMap<&str, Vec<&RunNode>> = BTreeMap::new();
-    for node in tree.nodes.iter().skip(1) {
+    for node in tree.nodes.iter().skip(1).filter(|node| !node.reference) {
         below.entry(&node.parent).or_default().push(node);
     }
     let ids: BTreeMap<&str, &RunNode> = tree

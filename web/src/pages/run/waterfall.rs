@@ -153,6 +153,14 @@ fn idle(
     gaps
 }
 
+/// What a part is called.
+fn called(node: &RunNode) -> &str {
+    match node.name.as_str() {
+        "" => &node.object,
+        name => name,
+    }
+}
+
 /// Most steps of one part that are drawn.
 const NODES_STEPS: usize = 50;
 
@@ -222,6 +230,9 @@ impl Drawing<'_> {
         if node.finally {
             notes.push("finally".to_owned());
         }
+        if node.reference {
+            notes.push(end_cut(&node.kind, NAME));
+        }
         let is_plain = matches!(
             node.reason.as_str(),
             "" | "Succeeded" | "Failed" | "Running"
@@ -231,17 +242,13 @@ impl Drawing<'_> {
         }
         let is_quiet = status == Status::Succeeded;
         Row {
-            class: status.word(),
-            shape: Some(status.shape()),
+            class: match node.reference {
+                true => "",
+                false => status.word(),
+            },
+            shape: (!node.reference).then(|| status.shape()),
             depth,
-            name: Name::new(
-                if node.name.is_empty() {
-                    &node.object
-                } else {
-                    &node.name
-                },
-                NAME,
-            ),
+            name: Name::new(called(node), NAME),
             link: match node.record.as_str() {
                 "" => String::new(),
                 _ if node.id == self.root => String::new(),

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use super::{Outline, Page, Said, Source};
 use crate::{
     codec::objects::fetch_external,
-    seam::{Error, Hold, StoredLog},
+    seam::{Error, Hold, PipelineRow, StoredLog, VersionRow},
     sql::{
         etag, holds,
         logs::{self, chunks},
-        read,
+        pipelines, read,
         row::{Row, SqlRow as _},
         walk::{self, CODEC, DICTIONARY, SIZE, Table},
     },
@@ -37,6 +37,8 @@ pub(super) struct Ours {
     /// The last record before the page, and in it.
     records: (i64, i64),
     logs: i64,
+    /// The id of the last pipeline.
+    pipelines: String,
 }
 
 impl Ours {
@@ -47,6 +49,7 @@ impl Ours {
             results: i64::MIN,
             records: (i64::MIN, i64::MIN),
             logs: i64::MIN,
+            pipelines: String::new(),
         }
     }
 
@@ -83,6 +86,7 @@ impl Source for Ours {
         self.results = i64::MIN;
         self.records = (i64::MIN, i64::MIN);
         self.logs = i64::MIN;
+        self.pipelines = String::new();
     }
 
     async fn results(&mut self) -> Result<Option<Page<RunResult>>, Error> {
@@ -210,6 +214,39 @@ impl Source for Ours {
             Some(row) => chunk_in(row, self.snapshot.objects()).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    async fn pipeline_total(&mut self) -> Result<u64, Error> {
+        let total = self.snapshot.number(&pipelines::count_all()).await?;
+        Ok(u64::try_from(total).unwrap_or(0))
+    }
+
+    async fn pipelines(&mut self) -> Result<Option<Vec<PipelineRow>>, Error> {
+        let next = pipelines::after(&self.pipelines, MOST_ROWS);
+        let rows = self.snapshot.rows(&next).await?;
+        let rows = rows.iter().map(pipelines::pipeline_in);
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
+        let Some(last) = rows.last() else {
+            return Ok(None);
+        };
+        self.pipelines.clone_from(&last.id);
+        Ok(Some(rows))
+    }
+
+    async fn version_ids(&mut self, pipeline_id: &str) -> Result<Vec<String>, Error> {
+        let state = self.snapshot.rows(&pipelines::state(pipeline_id)).await?;
+        let Some(row) = state.first().map(|row| row.int(0)).transpose()?.flatten() else {
+            return Ok(Vec::new());
+        };
+        let rows = self.snapshot.rows(&pipelines::version_ids(row)).await?;
+        let ids = rows.iter().map(|row| Ok(row.text(0)?.unwrap_or_default()));
+        ids.collect()
+    }
+
+    async fn version(&mut self, pipeline_id: &str, id: &str) -> Result<Option<VersionRow>, Error> {
+        let version = pipelines::version(pipeline_id, id);
+        let rows = self.snapshot.rows(&version).await?;
+        rows.first().map(pipelines::version_in).transpose()
     }
 }
 

@@ -129,6 +129,7 @@ async fn holds_the_same(from: &str, to: &str) {
 }
 
 mod logs;
+mod pipelines;
 
 #[tokio::test]
 async fn every_copy_holds_the_same_and_goes_on_where_one_stopped() {

@@ -36,6 +36,7 @@ impl Copy<'_> {
             }
             (self.tell)(Event::Seen(page.count));
         }
+        self.compare_pipelines(source).await?;
         self.held.snapshot.refresh().await?;
         let tell = &mut *self.tell;
         let mut told = |event| match event {
@@ -48,7 +49,7 @@ impl Copy<'_> {
     }
 
     /// Of a row that was refused, it was said already that it differs.
-    fn compare(&mut self, of: &str, is_same: bool) {
+    pub(super) fn compare(&mut self, of: &str, is_same: bool) {
         if is_same {
             self.outcome.verified += 1;
             return;

@@ -6,11 +6,13 @@ use crate::{
         World,
         backends::{Database, PostgresDatabase, SqliteFile, tamper},
         dictionaries::given_runs,
-        fixtures::{Dice, record},
+        fixtures::{Dice, pipeline, record, version},
         tests::postgres_server,
     },
+    driver::options::Options,
     seam::Change,
     sql::{row::SqlRow as _, statement::Statement, walk::TABLES},
+    store::resolve::open,
     tools::snapshot::Snapshot,
 };
 
@@ -43,6 +45,12 @@ async fn sound(url: &str) {
         .given([raw, plain, empty].map(Change::InsertRecord))
         .await;
     world.maintenance.close().await;
+    let database = open(url, &Options::default()).await.unwrap();
+    let [first, second] = ["v1", "v2"].map(|name| version("p", name));
+    let (tables, hello) = (&database.pipelines, pipeline("p", "hello"));
+    tables.create_pipeline(&hello, Some(&first)).await.unwrap();
+    tables.create_version(&second).await.unwrap();
+    database.maintenance.close().await;
 }
 
 /// One way to damage a database, and what is then found.
@@ -186,6 +194,20 @@ const DAMAGES: &[Damage] = &[
         quick: true,
     },
     both(
+        "UPDATE pipelines SET versions = 3",
+        &[(Kind::RowDamaged, "pipelines/hello")],
+        true,
+    ),
+    Damage {
+        sqlite: "DROP TRIGGER pipeline_versions_go; DELETE FROM pipeline_versions WHERE name = 'v1'; \
+                 CREATE TRIGGER pipeline_versions_go AFTER DELETE ON pipeline_versions BEGIN UPDATE pipelines SET \
+                 versions = versions - 1, revision = revision + 1 WHERE row_id = OLD.pipeline_row; END",
+        postgres: "ALTER TABLE pipeline_versions DISABLE TRIGGER USER; DELETE FROM pipeline_versions \
+                   WHERE name = 'v1'; ALTER TABLE pipeline_versions ENABLE TRIGGER USER",
+        found: &[(Kind::RowDamaged, "pipelines/hello")],
+        quick: true,
+    },
+    both(
         "DELETE FROM index_generation",
         &[(Kind::RowDamaged, "index_generation")],
         true,
@@ -252,12 +274,12 @@ const DAMAGES_OF_LABELS: &[Damage] = &[
 
 /// Empties the tables and begins to number their rows anew.
 async fn empty(url: &str) {
-    let tables = "DELETE FROM log_sources; DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
+    let tables = "DELETE FROM pipeline_versions; DELETE FROM pipeline_tags; DELETE FROM pipelines; DELETE FROM log_sources; DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
                   DELETE FROM dictionary_keys; DELETE FROM dictionaries; DELETE FROM sqlite_sequence; \
                   DELETE FROM record_labels; DELETE FROM labels; DELETE FROM secrets; \
                   DELETE FROM index_generation; \
                   INSERT INTO index_generation (generation) VALUES (0)";
-    let truncate = "DELETE FROM log_sources; DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
+    let truncate = "DELETE FROM pipeline_versions; DELETE FROM pipeline_tags; DELETE FROM pipelines; DELETE FROM log_sources; DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
                     DELETE FROM dictionary_keys; DELETE FROM dictionaries; DELETE FROM secrets; \
                     DELETE FROM index_generation; \
                     INSERT INTO index_generation (generation) VALUES (0); \
