@@ -192,13 +192,13 @@ fn payload(record: &Record) -> Option<Value> {
     json::parse(&record.data.as_ref()?.value).ok()
 }
 
-/// Which records are clusters that the service shows, in CEL.
+/// Which records are clusters that the service shows, in CEL. Not by their types, whose index knows no order where there
+/// are several.
 fn managed() -> String {
-    let types = history::RECORD_TYPES.map(|name| format!("'{name}'"));
     let (label, value) = history::managed_label();
     format!(
-        "data_type in [{}] && data.metadata.labels['{label}'] == '{value}'",
-        types.join(", ")
+        "data.kind == '{}' && data.metadata.labels['{label}'] == '{value}'",
+        history::KIND
     )
 }
 

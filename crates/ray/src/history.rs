@@ -13,8 +13,8 @@ use crate::{
     object::{read, timestamp},
 };
 
-/// The `data.type` of records of RayCluster objects, the served version first.
-pub const RECORD_TYPES: [&str; 2] = ["ray.io/v1.RayCluster", "ray.io/v1alpha1.RayCluster"];
+/// The kind of clusters, whatever the version of their objects.
+pub const KIND: &str = "RayCluster";
 
 pub use crate::object::USER;
 

@@ -1,7 +1,7 @@
 //! A history of deleted clusters, and what is asked of it. The tests play it with few clusters and no bounds.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     time::{Duration, Instant},
 };
 
@@ -10,7 +10,7 @@ use hindsight_proto::ray_v1::{
     Cluster, GetClusterRequest, ListAllClustersRequest, ListClustersRequest,
     cluster_service_client::ClusterServiceClient,
 };
-use hindsight_run::{View, upload};
+use hindsight_run::{SummaryPolicy, View, upload};
 use hindsight_storage::{Batch, Change, resolve};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -130,7 +130,7 @@ pub async fn fill(url: &str, clusters: usize) {
 /// The result of a cluster, the cluster and its events.
 fn rows(number: usize) -> [Change; 3] {
     let object = cluster(number);
-    let run = upload(&View::new(&object), None, &BTreeMap::new()).unwrap();
+    let run = upload(&View::new(&object), None, &SummaryPolicy::default()).unwrap();
     let name = run.grouping.record;
     let (made, deleted) = (time(number), time(number + LIFE));
     let etag = |at| Etag::new(&name.to_string(), at);
