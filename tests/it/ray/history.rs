@@ -311,9 +311,9 @@ async fn ray_18_the_history_of_clusters_takes_the_rights_of_live_ones() {
     open.stop().await;
     let url = &scene.server.url;
     let all = format!("{CLUSTERS}?include_deleted=true");
-    // Only what is stored of this Kubernetes cluster is shown.
+    // Only what is stored of this Kubernetes cluster is shown, and what was stored last is first.
     let listed = ask(url, "GET", &all, "maker", "").await.ok();
-    assert_eq!(names(&listed), ["east", "gone"]);
+    assert_eq!(names(&listed), ["gone", "east"]);
     let one = format!("{CLUSTERS}/gone?include_deleted=true");
     assert_eq!(
         ask(url, "GET", &one, "maker", "").await.ok()["name"],
