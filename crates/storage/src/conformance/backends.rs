@@ -274,6 +274,14 @@ pub(crate) fn lists_that_find_few() -> Vec<(&'static str, ListQuery)> {
             text("p1/results/7/records/7"),
         ),
         few(
+            "records_by_name",
+            Column::RecordName,
+            Is::OneOf(vec![
+                Value::Text("p1/results/7/records/7".to_owned()),
+                Value::Text("p1/results/8/records/8".to_owned()),
+            ]),
+        ),
+        few(
             "records_by_object_uid",
             Column::Object(ObjectField::Uid),
             text("7"),

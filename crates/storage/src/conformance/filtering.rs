@@ -405,7 +405,7 @@ pub(super) async fn a_condition_of_thousands_is_answered(world: World) {
 pub(super) async fn names_are_compared_as_wholes(world: World) {
     let both = Both::new(world);
     records(&both).await;
-    for text in [
+    let names = [
         "p1/results/z/records/x1",
         "p1/results/z/records/x2",
         "p1/results/Z/records/x1",
@@ -414,12 +414,20 @@ pub(super) async fn names_are_compared_as_wholes(world: World) {
         "",
         "p1/results/-/records/x1",
         "nonsense/records/",
-    ] {
+    ];
+    let texts = names.map(|name| Value::Text(name.to_owned()));
+    let mut asked: Vec<Is> = texts.clone().map(Is::Equal).into();
+    asked.extend([
+        Is::OneOf(texts.to_vec()),
+        Is::OneOf(texts[..2].to_vec()),
+        Is::OneOf(texts[2..].to_vec()),
+        Is::OneOf(texts[4..].to_vec()),
+    ]);
+    for is in asked {
         for negated in [false, true] {
-            let is = Is::Equal(Value::Text(text.to_owned()));
             let test = Test {
                 column: Column::RecordName,
-                is,
+                is: is.clone(),
                 negated,
             };
             both.agree(Resource::Records, Condition::Test(test), true)

@@ -331,6 +331,23 @@ impl Writer<'_> {
         }
     }
 
+    /// Full names are compared among the records that have their ids, which are indexed.
+    fn is_one_record(&mut self, names: Vec<String>) {
+        let ids = names.iter().filter_map(|name| {
+            let name = name.parse::<RecordName>().ok()?;
+            Some(name.id().to_owned())
+        });
+        let ids: Vec<String> = ids.collect();
+        if ids.is_empty() {
+            return self.constant(false);
+        }
+        self.out.push("(id");
+        self.dialect.one_of(self.out, false, Bind::Ids(ids));
+        self.column(Place::RecordName, " AND ");
+        self.dialect.one_of(self.out, false, Bind::Texts(names));
+        self.out.push(")");
+    }
+
     fn one_of(&mut self, place: Place<'_>, values: &[Value], negated: bool) {
         let texts: Vec<String> = values
             .iter()
@@ -376,6 +393,9 @@ impl Writer<'_> {
             return self.identifier_test(place, negated, &|dialect, out| {
                 dialect.one_of(out, negated, Bind::Ids(texts.clone()));
             });
+        }
+        if place == Place::RecordName && !negated {
+            return self.is_one_record(texts);
         }
         let compared: Vec<_> = texts.iter().map(String::as_str).collect();
         let is_cut = !negated && self.cut(place, &compared);
