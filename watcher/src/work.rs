@@ -186,6 +186,9 @@ impl<'s> Task<'s> {
         }
         if self.lane == Lane::Spooled {
             remembered.presence.set_gone(true);
+        } else if self.lane == Lane::Store && !self.gone && self.object.is_some() {
+            // Its deletion was seen after this state. The last one waits behind it.
+            remembered.presence.set_gone(false);
         }
         if let (Some(entry), Some(object)) = (ledger.get_mut(&self.uid), &self.object) {
             let policy = &self.shared.config.policy;
