@@ -246,6 +246,36 @@ async fn a_ray_cluster_is_part_of_its_job_and_ends_when_it_is_deleted() {
     assert_eq!(ended(&world, &uid), (true, Some(DELETED)));
 }
 
+#[tokio::test]
+async fn the_last_state_is_stored_of_what_is_deleted_while_an_older_one_is_worked_on() {
+    let mut world = World::without_watcher(quick());
+    world.sim.install_all(Crd::ray());
+    let uid = world.create(ray_cluster("a"));
+    let sink = std::sync::Arc::clone(&world.sink);
+    let (asked, was_asked) = tokio::sync::oneshot::channel();
+    sink.be_silent(true);
+    sink.when_asked(move || asked.send(()).unwrap());
+    world.start().await;
+    within(was_asked).await.unwrap();
+    let ready = json!({"status": {"state": "ready"}});
+    world.merge("ray.io", "rayclusters", "a", ready);
+    world
+        .sim
+        .delete("ray.io", "rayclusters", NAMESPACE, "a")
+        .unwrap();
+    // What comes after the deletion was seen, and so was that.
+    world.create(ray_cluster("b"));
+    world.until(|p| p.in_cluster == 2).await;
+    sink.be_silent(false);
+    within(sink.until(|sink| {
+        sink.copy(&uid)
+            .is_some_and(|copy| View::new(&copy).closed().is_some())
+    }))
+    .await;
+    assert_eq!(ended(&world, &uid), (true, Some(DELETED)));
+    assert_eq!(world.copy(&uid)["status"]["state"], "ready");
+}
+
 /// Whether the stored object has a time of its end, and why it was closed.
 fn ended(world: &World, uid: &str) -> (bool, Option<&'static str>) {
     let copy = world.copy(uid);

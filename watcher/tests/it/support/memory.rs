@@ -26,6 +26,7 @@ pub(crate) struct MemorySink {
     changed: watch::Sender<()>,
     asked: Mutex<Hook>,
     stored: Mutex<Hook>,
+    is_silent: watch::Sender<bool>,
     pub(crate) logs: LogStore,
 }
 
@@ -123,6 +124,11 @@ impl MemorySink {
     /// From now on falls over whenever an object of this name comes; never with `""`.
     pub(crate) fn choke_on(&self, name: &str) {
         name.clone_into(&mut self.state().poison);
+    }
+
+    /// From now on answers no question about what it stores, or all again.
+    pub(crate) fn be_silent(&self, is_silent: bool) {
+        self.is_silent.send_replace(is_silent);
     }
 
     /// Lets something happen in the cluster between the proof of a run and its delete.
@@ -256,6 +262,8 @@ impl Sink for MemorySink {
 
     async fn stored(&self, record: &RecordName) -> Result<Option<Vec<u8>>, SinkError> {
         happen(&self.asked);
+        let mut is_silent = self.is_silent.subscribe();
+        is_silent.wait_for(|is_silent| !is_silent).await.unwrap();
         let name = record.to_string();
         self.answer("", |state| {
             if state.damaged.iter().any(|uid| name.ends_with(uid)) {
