@@ -1,9 +1,11 @@
 //! Candidates among indexes for the rows of a list, where the order of time does not lead to them.
 
 mod in_order;
+mod labels;
 mod types;
 
 pub(crate) use self::in_order::reach;
+pub(super) use self::labels::{beside_labels, other_labels};
 use self::types::text_of;
 pub(super) use self::types::{kept_types, of_types, type_numbers};
 
@@ -469,26 +471,6 @@ pub(super) fn of_took(out: &mut Statement, dialect: Dialect, test: &Test) {
     Writer::new(dialect, Resource::Records, out).test(&of_object);
     out.push(" UNION ALL SELECT row_id FROM records INDEXED BY records_of_own_times ")
         .push("WHERE (run_began_us IS NOT NULL OR run_ended_us IS NOT NULL)");
-}
-
-/// Appends, to a list that is led by what knows the time of rows, which labels they must have
-/// besides the one that leads, so that those that lack one are passed over before they are read. Of
-/// an EXISTS SQLite would make a join, and read the row first.
-pub(super) fn other_labels(out: &mut Statement, condition: &Condition, led: Option<(&str, &str)>) {
-    let candidates = conjuncts(condition)
-        .into_iter()
-        .filter_map(|test| candidate_of(Resource::Records, None, test));
-    for other in candidates {
-        let IndexCandidate::Label(key, value) = other else {
-            continue;
-        };
-        if Some((key, value)) == led {
-            continue;
-        }
-        out.push(" AND (SELECT 1 FROM record_labels AS other WHERE other.label = ");
-        Dialect::Sqlite.label(out, key, value);
-        out.push(" AND other.at_us = driving.at_us AND other.record_row = driving.record_row) = 1");
-    }
 }
 
 /// The table of a resource.

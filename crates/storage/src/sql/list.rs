@@ -5,6 +5,9 @@
 //! Among rows that are equal in the first key the others decide.
 
 mod found;
+mod seek;
+
+use std::borrow::Cow;
 
 use super::{
     access_path::AccessPath,
@@ -12,7 +15,7 @@ use super::{
     columns::{Holds, Place, always, holds, may_be_long, place},
     condition::{Rows, Writer, is_selective, value},
     dialect::Dialect,
-    statement::{Bind, Statement},
+    statement::Statement,
 };
 use crate::seam::{Error, ListQuery};
 use hindsight_filter::model::{ParentPattern, Resource};
@@ -264,8 +267,37 @@ impl<'q> List<'q> {
         }
     }
 
-    /// Appends the rows that one path leads to.
+    /// Appends the rows that one path leads to. Where they are sorted, SQLite sorts their numbers, not all that is read of each.
     fn rows_of_one(&mut self, limit: i64) {
+        if !self.is_sorted() {
+            self.fields();
+            return self.next(limit);
+        }
+        let mut shown = List {
+            out: std::mem::take(&mut self.out),
+            path: AccessPath::DatabaseChoice,
+            ..*self
+        };
+        shown.fields();
+        self.out = shown.out;
+        self.out.push(" FROM (SELECT row_id AS sorted_row");
+        self.next(limit);
+        self.out
+            .push(") AS sorted CROSS JOIN ")
+            .push(candidate::table(self.resource))
+            .push(" ON row_id = sorted_row");
+        self.order(true);
+    }
+
+    /// Whether SQLite sorts the rows of an index.
+    fn is_sorted(&self) -> bool {
+        let first = keys(self.resource, self.query).next();
+        let by_time = first.is_none_or(|first| first.key.column == Column::CreateTime);
+        self.dialect == Dialect::Sqlite && matches!(self.path, AccessPath::Index(_)) && !by_time
+    }
+
+    /// Appends what is read of each row.
+    fn fields(&mut self) {
         super::read::fields(&mut self.out, self.dialect, self.resource);
         for (number, key) in self.query.order.keys().iter().enumerate() {
             self.out.push(", ");
@@ -283,9 +315,18 @@ impl<'q> List<'q> {
         if self.columns {
             super::thin::fields(&mut self.out, self.dialect);
         }
+    }
+
+    /// Appends which rows are next, and in which order.
+    fn next(&mut self, limit: i64) {
         self.found();
         if self.query.condition != Condition::All {
             self.out.push(" AND ");
+            // What a path knows of labels is not asked of each row again.
+            let condition = match self.knows_labels() {
+                true => Cow::Owned(candidate::beside_labels(&self.query.condition)),
+                false => Cow::Borrowed(&self.query.condition),
+            };
             let writer = Writer::new(self.dialect, self.resource, &mut self.out);
             let mut writer = writer.of_types(candidate::type_numbers(&self.query.condition));
             if let AccessPath::Index(IndexCandidate::Column(..))
@@ -300,7 +341,7 @@ impl<'q> List<'q> {
                 (_, ParentPattern::Exact(_)) => Rows::Some,
                 (_, ParentPattern::Any) => Rows::Many,
             });
-            writer.condition(&self.query.condition);
+            writer.condition(&condition);
         }
         self.order(false);
         self.out.push(" LIMIT ").bind(limit);
@@ -373,104 +414,6 @@ impl<'q> List<'q> {
         self.out.push(if named { "row_id" } else { tie });
         self.out.push(direction(descending));
     }
-
-    /// Appends where the page begins.
-    fn seek(&mut self) {
-        let first = keys(self.resource, self.query).next();
-        let deciding: Vec<_> = self.deciding().collect();
-        match (self.part, first) {
-            (Part::With, Some(first)) => match first.after {
-                Some(Some(at)) => self.seek_with(first, at, &deciding),
-                _ if always(&first.key.column) => {}
-                _ => self.is_null(first, " IS NOT NULL"),
-            },
-            (Part::Without, Some(first)) => {
-                self.is_null(first, " IS NULL");
-                if first.after == Some(None) {
-                    self.out.push(" AND ");
-                    self.beyond(&deciding);
-                }
-            }
-            (_, None) if self.query.after.is_some() => {
-                self.out.push(" AND ");
-                self.beyond(&deciding);
-            }
-            (_, None) => {}
-        }
-    }
-
-    fn is_null(&mut self, key: Key<'_>, is: &'static str) {
-        self.out.push(" AND ");
-        self.key(&key.key.column, key.place);
-        self.out.push(is);
-    }
-
-    /// Appends that a row comes after one that has the first key: a bound that an index
-    /// answers, and for several keys who comes after among the equal.
-    fn seek_with(&mut self, first: Key<'_>, at: &KeyValue, deciding: &[Key<'_>]) {
-        let descending = first.key.descending;
-        let id = self.query.after.as_ref().map_or(0, |row| row.id);
-        self.out.push(" AND ");
-        if deciding.len() == 1 && descending == self.query.order.ties_descend() {
-            self.out.push("(");
-            self.key(&first.key.column, first.place);
-            let tie = self.tie();
-            self.out
-                .push(", ")
-                .push(tie)
-                .push(")")
-                .push(if descending { " < " } else { " > " });
-            self.out
-                .push("(")
-                .bind(bind(at))
-                .push(", ")
-                .bind(id)
-                .push(")");
-            return;
-        }
-        self.key(&first.key.column, first.place);
-        self.out
-            .push(if descending { " <= " } else { " >= " })
-            .bind(bind(at))
-            .push(" AND ");
-        self.beyond(deciding);
-    }
-
-    /// Appends that a row comes after the last one given out, by these keys and then by id.
-    fn beyond(&mut self, keys: &[Key<'_>]) {
-        let beyond = |descending| if descending { " < " } else { " > " };
-        let Some((key, rest)) = keys.split_first() else {
-            let id = self.query.after.as_ref().map_or(0, |row| row.id);
-            let tie = self.tie();
-            self.out
-                .push(tie)
-                .push(beyond(self.query.order.ties_descend()))
-                .bind(id);
-            return;
-        };
-        let column = &key.key.column;
-        self.out.push("(");
-        match key.after.flatten() {
-            Some(at) => {
-                self.key(column, key.place);
-                self.out.push(beyond(key.key.descending)).bind(bind(at));
-                self.out.push(" OR ");
-                if !always(column) {
-                    self.key(column, key.place);
-                    self.out.push(" IS NULL OR ");
-                }
-                self.key(column, key.place);
-                self.out.push(" = ").bind(bind(at));
-            }
-            None => {
-                self.key(column, key.place);
-                self.out.push(" IS NULL");
-            }
-        }
-        self.out.push(" AND ");
-        self.beyond(rest);
-        self.out.push(")");
-    }
 }
 
 /// How many tests a condition has.
@@ -484,12 +427,4 @@ fn length(condition: &Condition) -> usize {
 
 fn direction(descending: bool) -> &'static str {
     if descending { " DESC" } else { " ASC" }
-}
-
-/// A key as it was read, which is how the tables hold it.
-fn bind(value: &KeyValue) -> Bind {
-    match value {
-        KeyValue::Int(number) => Bind::Int(Some(*number)),
-        KeyValue::Text(text) => Bind::Text(Some(text.clone())),
-    }
 }

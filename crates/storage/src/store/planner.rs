@@ -134,7 +134,8 @@ impl<'q> Planner<'_, 'q> {
     }
 
     /// The candidate of which the next rows reach farthest, among those that have them in the order
-    /// of the list; among labels alone in another order. None if there are none.
+    /// of the list; in another order among labels and a parent, whose rows are few where they lie far apart. None if there
+    /// are none.
     async fn farthest(
         &mut self,
         candidates: &[IndexCandidate<'q>],
@@ -142,7 +143,7 @@ impl<'q> Planner<'_, 'q> {
     ) -> Result<Option<IndexCandidate<'q>>, Error> {
         let fits = |one: &IndexCandidate<'_>| match by_time {
             Some(_) => one.has_order() || one.is_search(),
-            None => matches!(one, IndexCandidate::Label(..)),
+            None => matches!(one, IndexCandidate::Label(..) | IndexCandidate::Parent(_)),
         };
         let fitting: Vec<_> = candidates.iter().copied().filter(fits).collect();
         let is_other = |one: &&IndexCandidate<'_>| !matches!(one, IndexCandidate::Parent(_));
@@ -152,7 +153,7 @@ impl<'q> Planner<'_, 'q> {
             .collect::<Vec<_>>()
             .as_slice()
         {
-            [] => return Ok(fitting.first().copied()),
+            [] => return Ok(by_time.and(fitting.first().copied())),
             // Of a parent it has fewer rows than the parent.
             [one] if fitting.len() == 1 || matches!(one, IndexCandidate::ParentType(..)) => {
                 return Ok(Some(**one));

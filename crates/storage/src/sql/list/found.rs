@@ -205,6 +205,11 @@ impl<'q> List<'q> {
         }
     }
 
+    /// Whether the rows of the path have all labels that each row must have.
+    pub(super) fn knows_labels(&self) -> bool {
+        self.by_label().is_some() || self.by_parent().is_some()
+    }
+
     /// Whether the rows of one key of an indexed path are gone through likewise.
     fn by_one_key(&self) -> bool {
         matches!(self.path, AccessPath::Index(candidate) if candidate.is_one_key())
