@@ -159,9 +159,10 @@ impl Service {
         let read = move || {
             let of = |record: &Record| {
                 // A payload that is left out, because no message holds it, is none.
-                let object = payload(record).filter(Value::is_object)?;
+                let object = json::parse(payload(record)?).ok();
+                let object = object.filter(Value::is_object)?;
                 let events = events_of(&record.name).and_then(|name| payload(events.get(&name)?));
-                Some(history::stored(&object, &events.unwrap_or_default()))
+                Some(history::stored(&object, events.unwrap_or_default()))
             };
             records.iter().filter_map(of).collect()
         };
@@ -188,8 +189,8 @@ fn stored_in(namespace: &Parent, of: Option<&str>) -> Result<Parent, Error> {
     parent.map_err(|error| Error::Invalid(format!("namespace: {error}")))
 }
 
-fn payload(record: &Record) -> Option<Value> {
-    json::parse(&record.data.as_ref()?.value).ok()
+fn payload(record: &Record) -> Option<&[u8]> {
+    Some(&record.data.as_ref()?.value)
 }
 
 /// Which records are clusters that the service shows, in CEL. Not by their types, whose index knows no order where there

@@ -4,11 +4,11 @@ use hindsight_proto::ray_v1::Cluster;
 use hindsight_run::{View, keys};
 use k8s_openapi::api::core::v1::Event;
 use prost_types::Timestamp;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
 
 use crate::{
     events,
-    json::items,
     names::{MANAGED_BY, MANAGER},
     object::{read, timestamp},
 };
@@ -24,10 +24,17 @@ pub fn managed_label() -> (&'static str, &'static str) {
     (MANAGED_BY, MANAGER)
 }
 
-/// The cluster of a RayCluster object and of a stored list of events. A cluster that is gone has the time of its deletion:
-/// the one that the object says, else the one at which the watcher noticed.
+/// A stored list of events. Each is read by itself, so that one of another form leaves the others.
+#[derive(Deserialize)]
+struct EventList<'a> {
+    #[serde(borrow, default)]
+    items: Vec<&'a RawValue>,
+}
+
+/// The cluster of a RayCluster object and of the JSON of its stored list of events. A cluster that is gone has the time of its
+/// deletion: the one that the object says, else the one at which the watcher noticed.
 #[must_use]
-pub fn stored(object: &Value, events: &Value) -> Cluster {
+pub fn stored(object: &Value, events: &[u8]) -> Cluster {
     let view = View::new(object);
     let mut cluster = read(object);
     // Kubernetes tells whole seconds; when the watcher noticed is finer.
@@ -40,8 +47,10 @@ pub fn stored(object: &Value, events: &Value) -> Cluster {
         cluster.annotations.remove(key);
     }
     let uid = view.uid().unwrap_or_default();
-    let about = items(events, "/items").iter().filter_map(|event| {
-        let event: Event = serde_json::from_value(event.clone()).ok()?;
+    let events = serde_json::from_slice::<EventList>(events);
+    let events = events.map(|list| list.items).unwrap_or_default();
+    let about = events.into_iter().filter_map(|event| {
+        let event: Event = serde_json::from_str(event.get()).ok()?;
         (event.involved_object.uid.as_deref() == Some(uid)).then_some(event)
     });
     cluster.events = events::in_order(about.collect());
