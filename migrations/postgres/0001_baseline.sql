@@ -557,13 +557,16 @@ CREATE TABLE pipelines (
     display_name TEXT COLLATE "C" NOT NULL,
     description  TEXT COLLATE "C" NOT NULL,
     tags         TEXT COLLATE "C" NOT NULL,
-    original_id  TEXT COLLATE "C"
+    original_id  TEXT COLLATE "C",
+    name_folded  TEXT COLLATE "C" NOT NULL GENERATED ALWAYS AS (lower(name)) STORED,
+    display_name_folded TEXT COLLATE "C" NOT NULL GENERATED ALWAYS AS (lower(display_name)) STORED
 );
 
--- With the number of the row, so that a part of a name is looked for in the index alone.
-CREATE UNIQUE INDEX pipelines_by_name ON pipelines (namespace, name) INCLUDE (row_id);
-CREATE INDEX pipelines_by_display_name ON pipelines (namespace, display_name, id) INCLUDE (row_id);
-CREATE INDEX pipelines_by_time ON pipelines (namespace, create_s, id);
+-- With names without the case of letters and the number of the row, so that a part of a name is looked for in an index alone.
+CREATE UNIQUE INDEX pipelines_by_name ON pipelines (namespace, name) INCLUDE (row_id, name_folded);
+CREATE INDEX pipelines_by_display_name ON pipelines (namespace, display_name, id)
+    INCLUDE (row_id, name_folded, display_name_folded);
+CREATE INDEX pipelines_by_time ON pipelines (namespace, create_s, id) INCLUDE (row_id, name_folded, display_name_folded);
 
 -- The same tags, for filters.
 CREATE TABLE pipeline_tags (

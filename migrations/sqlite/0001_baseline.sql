@@ -485,8 +485,9 @@ CREATE TABLE pipelines (
 ) STRICT;
 
 CREATE UNIQUE INDEX pipelines_by_name ON pipelines (namespace, name);
-CREATE INDEX pipelines_by_display_name ON pipelines (namespace, display_name, id);
-CREATE INDEX pipelines_by_time ON pipelines (namespace, create_s, id);
+-- With names, so that a part of one is looked for in an index alone.
+CREATE INDEX pipelines_by_display_name ON pipelines (namespace, display_name, id, name);
+CREATE INDEX pipelines_by_time ON pipelines (namespace, create_s, id, name, display_name);
 
 -- The same tags, for filters.
 CREATE TABLE pipeline_tags (

@@ -2,7 +2,7 @@
 
 mod list;
 
-pub(crate) use self::list::{count, ids_in, page, row_ids};
+pub(crate) use self::list::{Place, count, ids_in, page, row_ids};
 
 use std::collections::BTreeMap;
 

@@ -8,10 +8,12 @@ use super::SqlStore;
 use crate::{
     driver::{Database, Purpose, Reader, Work},
     seam::{
-        Error, PipelineChange, PipelineKey, PipelineQuery, PipelineRow, PipelineRows,
-        PipelineScope, PipelineTables, Priority, VersionRow,
+        Error, PipelineChange, PipelineColumn, PipelineComparison, PipelineKey, PipelineQuery,
+        PipelineRow, PipelineRows, PipelineScope, PipelineTables, PipelineTest, PipelineValue,
+        Priority, VersionRow,
     },
     sql::{
+        dialect::Dialect,
         pipelines as sql,
         row::{Row, SqlRow as _},
         statement::Statement,
@@ -94,7 +96,7 @@ async fn found<D: Database>(
         _ => None,
     };
     let mut page = None;
-    if !query.tests.is_empty() {
+    if is_led(query) || !query.tests.is_empty() && !is_indexed(&query.order) {
         let few = sql::row_ids(dialect, query, pipeline, SORTED + 1);
         let rows = reader.rows(&few).await?;
         let rows: Vec<i64> = rows
@@ -107,19 +109,14 @@ async fn found<D: Database>(
             page = Some(sql::ids_in(dialect, query, rows));
         }
     }
+    let page = page.unwrap_or_else(|| sql::page(dialect, query, pipeline));
+    let rows = reader.rows(&page).await?;
     let total = match total {
         Some(total) => total,
-        None => {
-            let row = reader.row(&sql::count(dialect, query, pipeline)).await?;
-            row.map(|row| row.int(0))
-                .transpose()?
-                .flatten()
-                .unwrap_or_default()
-        }
+        None => counted(reader, dialect, query, pipeline, &rows).await?,
     };
-    let page = page.unwrap_or_else(|| sql::page(dialect, query, pipeline));
     let (mut ids, mut taken, mut more) = (Vec::new(), 0_usize, false);
-    for row in reader.rows(&page).await? {
+    for row in rows {
         let bytes = usize::try_from(row.int(1)?.unwrap_or_default()).unwrap_or(usize::MAX);
         taken = taken.saturating_add(bytes);
         if ids.len() == query.limit as usize || (!ids.is_empty() && taken > query.room) {
@@ -133,6 +130,74 @@ async fn found<D: Database>(
         total: u64::try_from(total).unwrap_or_default(),
         more,
     })
+}
+
+/// How many rows pass, where these are the next of the page. What the first page has gone through is not gone through again.
+async fn counted(
+    reader: &mut dyn Reader,
+    dialect: Dialect,
+    query: &PipelineQuery,
+    pipeline: i64,
+    page: &[Row],
+) -> Result<i64, Error> {
+    let (mut before, mut last) = (0, None);
+    if query.after.is_none() && !query.tests.is_empty() {
+        before = i64::try_from(page.len()).unwrap_or(i64::MAX);
+        match page.last() {
+            Some(row) if page.len() > query.limit as usize => last = Some(place_in(query, row)?),
+            _ => return Ok(before),
+        }
+        if !goes_on(query) {
+            (before, last) = (0, None);
+        }
+    }
+    let count = sql::count(dialect, query, pipeline, last.as_ref());
+    let row = reader.row(&count).await?;
+    let rest = row.map(|row| row.int(0)).transpose()?.flatten();
+    Ok(before + rest.unwrap_or_default())
+}
+
+/// Where a row of a page is in the order.
+fn place_in(query: &PipelineQuery, row: &Row) -> Result<sql::Place, Error> {
+    let id = row.text(0)?.unwrap_or_default();
+    let value = match query.order {
+        PipelineColumn::CreatedAt => PipelineValue::Number(row.int(2)?.unwrap_or_default()),
+        _ => PipelineValue::Text(row.text(2)?.unwrap_or_default()),
+    };
+    Ok((value, id))
+}
+
+/// Whether an index leads to the rows that pass.
+fn is_led(query: &PipelineQuery) -> bool {
+    query.tests.iter().any(|(column, test)| {
+        let is_one = matches!(
+            test,
+            PipelineTest::In(_) | PipelineTest::Compare(PipelineComparison::Equal, _)
+        );
+        is_one && (is_indexed(column) || matches!(column, PipelineColumn::Tag(_)))
+    })
+}
+
+fn is_indexed(column: &PipelineColumn) -> bool {
+    matches!(
+        column,
+        PipelineColumn::Id
+            | PipelineColumn::Name
+            | PipelineColumn::DisplayName
+            | PipelineColumn::CreatedAt
+    )
+}
+
+/// Whether the index of the order has what is tested, too, so that the rest of it is counted fastest.
+fn goes_on(query: &PipelineQuery) -> bool {
+    use PipelineColumn::{CreatedAt, DisplayName, Name};
+    let mut tested = query.tests.iter().map(|(column, _)| column);
+    match query.order {
+        CreatedAt => tested.all(|column| matches!(column, Name | DisplayName | CreatedAt)),
+        DisplayName => tested.all(|column| matches!(column, Name | DisplayName)),
+        Name => tested.all(|column| *column == Name),
+        _ => false,
+    }
 }
 
 fn state_in(row: &Row) -> Result<State, Error> {

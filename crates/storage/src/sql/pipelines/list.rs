@@ -11,6 +11,9 @@ use crate::{
     },
 };
 
+/// What a row is ordered by, and its id.
+pub(crate) type Place = (PipelineValue, String);
+
 /// SQLite refuses patterns of 50,000 bytes.
 const LONGEST_PATTERN: usize = 10_000;
 
@@ -28,11 +31,17 @@ fn from(out: &mut Statement, scope: &PipelineScope, pipeline: i64) {
     }
 }
 
-/// The statement that counts the rows that pass.
-pub(crate) fn count(dialect: Dialect, query: &PipelineQuery, pipeline: i64) -> Statement {
+/// The statement that counts the rows that pass; after a place in the order, if one is given.
+pub(crate) fn count(
+    dialect: Dialect,
+    query: &PipelineQuery,
+    pipeline: i64,
+    after: Option<&Place>,
+) -> Statement {
     let mut out = Statement::new("SELECT count(*)");
     from(&mut out, &query.scope, pipeline);
     tests(&mut out, dialect, query);
+    beyond(&mut out, dialect, query, after);
     out.planned_anew()
 }
 
@@ -50,59 +59,70 @@ pub(crate) fn row_ids(
     out.planned_anew()
 }
 
-/// The statement that gives ids of the next rows that pass, and how many bytes each has.
+/// The statement that gives ids of the next rows that pass, how many bytes each has, and by what it is ordered. Which rows
+/// these are is looked for in an index alone, as far as one has the columns.
 pub(crate) fn page(dialect: Dialect, query: &PipelineQuery, pipeline: i64) -> Statement {
-    let mut out = Statement::new("SELECT id, bytes");
+    let mut out = shown(dialect, query);
+    out.push(" IN (SELECT row_id");
     from(&mut out, &query.scope, pipeline);
     tests(&mut out, dialect, query);
+    beyond(&mut out, dialect, query, query.after.as_ref());
+    ordered(&mut out, dialect, query);
+    limited(&mut out, query);
+    out.push(")");
     ordered(&mut out, dialect, query);
     out.planned_anew()
 }
 
 /// The same of rows with these numbers.
 pub(crate) fn ids_in(dialect: Dialect, query: &PipelineQuery, rows: Vec<i64>) -> Statement {
-    let mut out = Statement::new("SELECT id, bytes FROM ");
-    out.push(match query.scope {
-        PipelineScope::Namespace(_) => "pipelines WHERE row_id",
-        PipelineScope::Pipeline(_) => "pipeline_versions WHERE row_id",
-    });
+    let mut out = shown(dialect, query);
     dialect.one_of(&mut out, false, Bind::Ints(rows));
+    beyond(&mut out, dialect, query, query.after.as_ref());
     ordered(&mut out, dialect, query);
+    limited(&mut out, query);
     out.planned_anew()
 }
 
-/// Appends where the page begins, its order and its end. One row more than is wanted tells whether more follow.
-fn ordered(out: &mut Statement, dialect: Dialect, query: &PipelineQuery) {
-    let by_id = query.order == PipelineColumn::Id;
-    if let Some((value, id)) = &query.after {
-        out.push(" AND ");
-        match by_id {
-            true => {
-                out.push("id");
-                out.push(if query.descending { " < " } else { " > " });
-                out.bind(id.as_str());
-            }
-            false => {
-                out.push("(");
-                key(out, dialect, query);
-                out.push(if query.descending {
-                    ", id) < ("
-                } else {
-                    ", id) > ("
-                });
-                out.bind(bound(value))
-                    .push(", ")
-                    .bind(id.as_str())
-                    .push(")");
-            }
-        }
+/// The beginning of a statement for rows that a page needs.
+fn shown(dialect: Dialect, query: &PipelineQuery) -> Statement {
+    let mut out = Statement::new("SELECT id, bytes, ");
+    key(&mut out, dialect, query);
+    out.push(match query.scope {
+        PipelineScope::Namespace(_) => " FROM pipelines WHERE row_id",
+        PipelineScope::Pipeline(_) => " FROM pipeline_versions WHERE row_id",
+    });
+    out
+}
+
+/// Appends that rows come after a place in the order.
+fn beyond(out: &mut Statement, dialect: Dialect, query: &PipelineQuery, place: Option<&Place>) {
+    let Some((value, id)) = place else {
+        return;
+    };
+    let than = if query.descending { " < " } else { " > " };
+    if query.order == PipelineColumn::Id {
+        out.push(" AND id").push(than).bind(id.as_str());
+        return;
     }
+    out.push(" AND (");
+    key(out, dialect, query);
+    out.push(", id)").push(than).push("(");
+    out.bind(bound(value)).push(", ");
+    out.bind(id.as_str()).push(")");
+}
+
+fn ordered(out: &mut Statement, dialect: Dialect, query: &PipelineQuery) {
     out.push(" ORDER BY ");
-    if !by_id {
+    if query.order != PipelineColumn::Id {
         key(out, dialect, query);
         out.push(if query.descending { " DESC, " } else { ", " });
     }
     out.push(if query.descending { "id DESC" } else { "id" });
+}
+
+/// Appends where the page ends. One row more than is wanted tells whether more follow.
+fn limited(out: &mut Statement, query: &PipelineQuery) {
     out.push(" LIMIT ").bind(i64::from(query.limit) + 1);
 }
 
@@ -157,18 +177,35 @@ fn tests(out: &mut Statement, dialect: Dialect, query: &PipelineQuery) {
                 out.push(name(column));
                 one_of(out, values);
             }
-            (column, PipelineTest::Substring(part)) => has_part(out, dialect, name(column), part),
+            (column, PipelineTest::Substring(part)) => {
+                has_part(out, dialect, &query.scope, column, part);
+            }
         }
     }
 }
 
 /// Appends that a column has this text in it, whichever the case of ASCII letters.
-fn has_part(out: &mut Statement, dialect: Dialect, column: &'static str, part: &str) {
-    // `LIKE` of SQLite ignores this case, makes no copy of each text, and ends a pattern at NUL.
+fn has_part(
+    out: &mut Statement,
+    dialect: Dialect,
+    scope: &PipelineScope,
+    column: &PipelineColumn,
+    part: &str,
+) {
+    // `LIKE` makes no copy of each text. That of SQLite ignores this case, and ends a pattern at NUL; PostgreSQL has columns
+    // without it of pipelines, which are many.
+    let matched = match (dialect, scope, column) {
+        (Dialect::Sqlite, ..) => Some(name(column)),
+        (_, PipelineScope::Namespace(_), PipelineColumn::Name) => Some("name_folded"),
+        (_, PipelineScope::Namespace(_), PipelineColumn::DisplayName) => {
+            Some("display_name_folded")
+        }
+        _ => None,
+    };
     let is_pattern = part.len() <= LONGEST_PATTERN && !part.contains('\0');
-    if dialect == Dialect::Sqlite && is_pattern {
+    if let (Some(column), true) = (matched, is_pattern) {
         let mut pattern = "%".to_owned();
-        for c in part.chars() {
+        for c in part.to_ascii_lowercase().chars() {
             if matches!(c, '%' | '_' | '\\') {
                 pattern.push('\\');
             }
@@ -183,7 +220,7 @@ fn has_part(out: &mut Statement, dialect: Dialect, column: &'static str, part: &
     }
     out.push(dialect.position())
         .push("lower(")
-        .push(column)
+        .push(name(column))
         .push("), ");
     out.bind(part.to_ascii_lowercase().as_str()).push(") > 0");
 }
