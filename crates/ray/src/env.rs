@@ -71,7 +71,7 @@ fn insert(found: &mut EnvironmentVariables, entry: &Value) {
         ("fieldRef", Source::Field, "", "fieldPath"),
     ];
     for (kind, source, at, key) in from {
-        if let Some(of) = entry.pointer(&format!("/valueFrom/{kind}")) {
+        if let Some(of) = entry.get("valueFrom").and_then(|from| from.get(kind)) {
             let from = EnvValueFrom {
                 source: source.into(),
                 name: text(of, &format!("/{at}")),

@@ -2,32 +2,33 @@
 
 use std::collections::BTreeMap;
 
+pub(crate) use hindsight_run::json::at;
 use serde_json::{Map, Value};
 
 /// The text at a pointer.
-pub(crate) fn text(value: &Value, at: &str) -> String {
-    let text = value.pointer(at).and_then(Value::as_str);
+pub(crate) fn text(value: &Value, path: &str) -> String {
+    let text = at(value, path).and_then(Value::as_str);
     text.unwrap_or_default().to_owned()
 }
 
-pub(crate) fn flag(value: &Value, at: &str) -> bool {
-    value.pointer(at).and_then(Value::as_bool) == Some(true)
+pub(crate) fn flag(value: &Value, path: &str) -> bool {
+    at(value, path).and_then(Value::as_bool) == Some(true)
 }
 
 /// The number at a pointer, bounded by those of 32 bits.
-pub(crate) fn number(value: &Value, at: &str) -> Option<i32> {
-    let number = value.pointer(at)?.as_i64()?;
+pub(crate) fn number(value: &Value, path: &str) -> Option<i32> {
+    let number = at(value, path)?.as_i64()?;
     Some(i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX }))
 }
 
-pub(crate) fn items<'a>(value: &'a Value, at: &str) -> &'a [Value] {
-    let items = value.pointer(at).and_then(Value::as_array);
+pub(crate) fn items<'a>(value: &'a Value, path: &str) -> &'a [Value] {
+    let items = at(value, path).and_then(Value::as_array);
     items.map_or(&[], Vec::as_slice)
 }
 
 /// The texts of an object, by key. Other scalars are as they are written.
-pub(crate) fn texts(value: &Value, at: &str) -> BTreeMap<String, String> {
-    let fields = value.pointer(at).and_then(Value::as_object);
+pub(crate) fn texts(value: &Value, path: &str) -> BTreeMap<String, String> {
+    let fields = at(value, path).and_then(Value::as_object);
     let written = |value: &Value| match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     autoscaler, env, groups,
-    json::{flag, items, object, text, texts},
+    json::{at, flag, items, object, text, texts},
     names::{MANAGED_BY, MANAGER},
 };
 
@@ -103,10 +103,8 @@ pub(crate) fn read(object: &Value) -> Cluster {
     let mut annotations = texts(object, "/metadata/annotations");
     let envs = annotations.remove(ENVS).and_then(|kept| env::decode(&kept));
     let environment = Environment::from_str_name(&label(ENVIRONMENT)).unwrap_or(Environment::Dev);
-    let head = object
-        .pointer("/spec/headGroupSpec")
-        .unwrap_or(&Value::Null);
-    let options = object.pointer("/spec/autoscalerOptions");
+    let head = at(object, "/spec/headGroupSpec").unwrap_or(&Value::Null);
+    let options = at(object, "/spec/autoscalerOptions");
     let workers = items(object, "/spec/workerGroupSpecs").iter();
     let spec = ClusterSpec {
         head_group_spec: Some(groups::read_head(head, envs.as_ref())),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Completion, Outcome};
+use super::{Completion, Outcome, json};
 
 /// What an object says about its own end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl<'a> Finish<'a> {
             Completion::Phase => by_phase(object),
             Completion::RayJob => by_ray_job(object),
             Completion::Deletion => Self {
-                done: object.pointer("/metadata/deletionTimestamp").is_some(),
+                done: json::at(object, "/metadata/deletionTimestamp").is_some(),
                 ..Self::OPEN
             },
             Completion::Never => Self::OPEN,
@@ -50,8 +50,7 @@ impl<'a> Finish<'a> {
 }
 
 fn conditions(object: &Value) -> &[Value] {
-    object
-        .pointer("/status/conditions")
+    json::at(object, "/status/conditions")
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)
 }
@@ -126,7 +125,7 @@ fn by_phase(object: &Value) -> Finish<'_> {
     let status = object.get("status").unwrap_or(&Value::Null);
     let phase = text(status, "phase").filter(|phase| !phase.is_empty());
     let stopped = matches!(
-        object.pointer("/spec/shutdown").and_then(Value::as_str),
+        json::at(object, "/spec/shutdown").and_then(Value::as_str),
         Some("Stop" | "Terminate")
     );
     let message = text(status, "message");

@@ -31,6 +31,19 @@ pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     Ok(plain.0)
 }
 
+/// The value at a path of keys and positions, each after a `/`: [`Value::pointer`] without its escapes, for which that copies each
+/// key twice.
+#[must_use]
+pub fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('/')
+        .skip(1)
+        .try_fold(value, |value, key| match value {
+            Value::Object(members) => members.get(key),
+            Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+            _ => None,
+        })
+}
+
 /// As [`parse`], with null instead of what is nested more than [`MAX_DEPTH`] deep, which is no error.
 pub fn outline(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut input = serde_json::Deserializer::from_slice(bytes);

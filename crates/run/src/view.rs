@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{Completion, Finish, Kind, Kinds, keys};
+use super::{Completion, Finish, Kind, Kinds, json, keys};
 use hindsight_proto::time;
 
 /// An owner reference, as far as it matters here.
@@ -39,7 +39,7 @@ impl<'a> View<'a> {
     }
 
     fn text(&self, pointer: &str) -> Option<&'a str> {
-        self.object.pointer(pointer).and_then(Value::as_str)
+        json::at(self.object, pointer).and_then(Value::as_str)
     }
 
     fn time(&self, pointer: &str) -> Option<Timestamp> {
@@ -47,7 +47,7 @@ impl<'a> View<'a> {
     }
 
     fn map(&self, pointer: &str) -> Option<&'a Map<String, Value>> {
-        self.object.pointer(pointer).and_then(Value::as_object)
+        json::at(self.object, pointer).and_then(Value::as_object)
     }
 
     /// The JSON of the object that this is a view of.
@@ -126,10 +126,7 @@ impl<'a> View<'a> {
 
     /// `metadata.ownerReferences`, those that are whole.
     pub fn owners(&self) -> impl Iterator<Item = Owner<'a>> + use<'a> {
-        let list = self
-            .object
-            .pointer("/metadata/ownerReferences")
-            .and_then(Value::as_array);
+        let list = json::at(self.object, "/metadata/ownerReferences").and_then(Value::as_array);
         list.into_iter().flatten().filter_map(|owner| {
             let text = |key| owner.get(key).and_then(Value::as_str);
             Some(Owner {
@@ -177,7 +174,7 @@ impl<'a> View<'a> {
             .or_else(|| self.time("/status/finishedAt"))
             .or_else(|| self.time("/status/endTime"))
             .or_else(|| {
-                let conditions = self.object.pointer("/status/conditions")?.as_array()?;
+                let conditions = json::at(self.object, "/status/conditions")?.as_array()?;
                 let ended = conditions.iter().find(|c| {
                     let text = |key| c.get(key).and_then(Value::as_str);
                     match text("type") {

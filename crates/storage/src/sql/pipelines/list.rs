@@ -63,7 +63,7 @@ pub(crate) fn row_ids(
 /// these are is looked for in an index alone, as far as one has the columns.
 pub(crate) fn page(dialect: Dialect, query: &PipelineQuery, pipeline: i64) -> Statement {
     let mut out = shown(dialect, query);
-    out.push(" IN (SELECT row_id");
+    out.push("id IN (SELECT id");
     from(&mut out, &query.scope, pipeline);
     tests(&mut out, dialect, query);
     beyond(&mut out, dialect, query, query.after.as_ref());
@@ -77,6 +77,7 @@ pub(crate) fn page(dialect: Dialect, query: &PipelineQuery, pipeline: i64) -> St
 /// The same of rows with these numbers.
 pub(crate) fn ids_in(dialect: Dialect, query: &PipelineQuery, rows: Vec<i64>) -> Statement {
     let mut out = shown(dialect, query);
+    out.push("row_id");
     dialect.one_of(&mut out, false, Bind::Ints(rows));
     beyond(&mut out, dialect, query, query.after.as_ref());
     ordered(&mut out, dialect, query);
@@ -89,8 +90,8 @@ fn shown(dialect: Dialect, query: &PipelineQuery) -> Statement {
     let mut out = Statement::new("SELECT id, bytes, ");
     key(&mut out, dialect, query);
     out.push(match query.scope {
-        PipelineScope::Namespace(_) => " FROM pipelines WHERE row_id",
-        PipelineScope::Pipeline(_) => " FROM pipeline_versions WHERE row_id",
+        PipelineScope::Namespace(_) => " FROM pipelines WHERE ",
+        PipelineScope::Pipeline(_) => " FROM pipeline_versions WHERE ",
     });
     out
 }
