@@ -383,4 +383,40 @@ mod tests {
         let postgres = text(Dialect::Postgres);
         assert!(postgres.contains(" AND parent || '' = "), "{postgres}");
     }
+
+    #[test]
+    fn what_is_sorted_is_read_afterwards_and_labels_are_asked_for_once() {
+        let has_label = Is::Equal(Value::Text("main".to_owned()));
+        let query = ListQuery {
+            scope: "a/results/-".parse().unwrap(),
+            condition: test(Column::Label("branch".to_owned()), has_label),
+            ..everything()
+        };
+        let paths = [
+            IndexCandidate::Parent("a"),
+            IndexCandidate::Label("branch", "main"),
+        ];
+        for path in paths.map(AccessPath::Index) {
+            let text = |order| {
+                let query = ListQuery {
+                    order,
+                    ..query.clone()
+                };
+                let resource = Resource::Records;
+                let list = list::list(Dialect::Sqlite, resource, &query, Part::With, path, 9);
+                list.unwrap().text().to_owned()
+            };
+            let by_end = text(Order::by(Column::Ended, true));
+            let (read, sorted) = by_end.split_once("(SELECT row_id AS sorted_row").unwrap();
+            assert!(
+                read.contains("etag") && !sorted.contains("etag"),
+                "{by_end}"
+            );
+            let by_time = text(Order::newest_first());
+            assert!(!by_time.contains("sorted_row"), "{by_time}");
+            for statement in [by_end, by_time] {
+                assert_eq!(statement.matches("record_labels").count(), 1, "{statement}");
+            }
+        }
+    }
 }
