@@ -134,8 +134,8 @@ impl<'q> Planner<'_, 'q> {
     }
 
     /// The candidate of which the next rows reach farthest, among those that have them in the order
-    /// of the list; in another order among labels and a parent, whose rows are few where they lie far apart. None if there
-    /// are none.
+    /// of the list. In another order it is sought among labels and a parent, where there is a label: those whose rows lie
+    /// farthest apart are the fewest. None if there are none.
     async fn farthest(
         &mut self,
         candidates: &[IndexCandidate<'q>],

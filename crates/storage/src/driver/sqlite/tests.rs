@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use serde_json::json;
 use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
 use tempfile::TempDir;
 
@@ -10,16 +11,20 @@ use crate::{
     conformance::{
         World,
         backends::{is_migrated_once, lists_that_cost_the_page, lists_that_find_few, refusal},
-        fixtures::{kind, result, summary},
+        fixtures::{everything, kind, record, result, summary},
     },
     driver::{
         Database as _, Purpose, Reader as _, Work,
         options::{Options, Schema, Synchronous},
     },
-    seam::Change,
+    seam::{Change, ListQuery},
     sql::{access_path::AccessPath, dialect::Dialect, list},
 };
-use hindsight_filter::model::Resource;
+use hindsight_filter::{
+    Order,
+    condition::{Column, Condition, Is, Test, Value},
+    model::Resource,
+};
 
 fn dir() -> TempDir {
     TempDir::new().unwrap()
@@ -225,6 +230,48 @@ async fn few_rows_are_found_by_their_own_index() {
             "{index}: {plan:#?}"
         );
     }
+}
+
+#[tokio::test]
+async fn of_a_label_and_a_parent_of_many_rows_the_rarer_leads_to_a_sorted_list() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    let world = World::open(&url(&path)).await;
+    let labelled = json!({"kind": "TaskRun", "metadata": {"name": "x", "labels": {"team": "web"}}});
+    world
+        .given([
+            Change::InsertResult(result("a/results/r", 0)),
+            Change::InsertResult(result("b/results/r", 0)),
+            Change::InsertRecord(record("a/results/r/records/x", 0, &labelled)),
+        ])
+        .await;
+    // More of each than are counted: two of three rows are in `a`, one in `b`, and every other one has the label.
+    let copies = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 18000) INSERT INTO records \
+                  (result_row, parent, id, uid, etag, create_us, update_us, data_type, labels) \
+                  SELECT results.row_id, results.parent, randomblob(16), randomblob(16), '', i * 1000, i * 1000, 'x', \
+                  CASE i % 2 WHEN 0 THEN (SELECT labels FROM records LIMIT 1) END FROM n JOIN results \
+                  ON results.parent = CASE i % 3 WHEN 0 THEN 'b' ELSE 'a' END";
+    connect(&path).await.execute(copies).await.unwrap();
+    for (scope, leads) in [
+        ("a/results/-", "index of the label team=web"),
+        ("b/results/-", "rows of the parent b"),
+    ] {
+        let query = ListQuery {
+            scope: scope.parse().unwrap(),
+            condition: Condition::Test(Test {
+                column: Column::Label("team".to_owned()),
+                is: Is::Equal(Value::Text("web".to_owned())),
+                negated: false,
+            }),
+            order: Order::by(Column::Ended, true),
+            ..everything()
+        };
+        let plan = world.store.explain(Resource::Records, &query, 9).await;
+        let steps = plan.unwrap().steps;
+        let wanted = format!("access path: {leads} (5000 rows)");
+        assert_eq!(steps[0], wanted, "{steps:#?}");
+    }
+    world.maintenance.close().await;
 }
 
 #[tokio::test]
