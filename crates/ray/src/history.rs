@@ -56,3 +56,38 @@ pub fn stored(object: &Value, events: &[u8]) -> Cluster {
     cluster.events = events::in_order(about.collect());
     cluster
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_event_of_another_form_leaves_the_others() {
+        let object = json!({"metadata": {"name": "a", "uid": "u"}});
+        let event = |reason: &str, uid: &str, count: Value| {
+            json!({
+                "metadata": {"name": reason}, "involvedObject": {"uid": uid}, "reason": reason, "count": count,
+            })
+        };
+        let items = [
+            event("first", "u", 1.into()),
+            event("odd", "u", "many".into()),
+            event("foreign", "v", 1.into()),
+            event("last", "u", 3.into()),
+        ];
+        let reasons = |events: &str| {
+            let told = stored(&object, events.as_bytes()).events;
+            told.into_iter()
+                .map(|event| event.reason)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            reasons(&json!({ "items": items }).to_string()),
+            ["first", "last"]
+        );
+        for none in ["", "{}", "[1]", r#"{"items": null}"#, r#"{"items": {}}"#] {
+            assert!(reasons(none).is_empty(), "{none}");
+        }
+    }
+}

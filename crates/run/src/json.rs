@@ -31,8 +31,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     Ok(plain.0)
 }
 
-/// The value at a path of keys and positions, each after a `/`: [`Value::pointer`] without its escapes, for which that copies each
-/// key twice.
+/// The value at a path of keys and positions, each after a `/`. Unlike [`Value::pointer`] it knows no escapes, and copies no key.
 #[must_use]
 pub fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('/')
