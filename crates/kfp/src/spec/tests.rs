@@ -58,6 +58,16 @@ fn plain(value: &Value) -> Value {
     check::any(value)
 }
 
+/// As PyYAML writes it: what follows a dash is deeper than the key of the list, not than the dash.
+#[test]
+fn texts_in_quotes_go_on_below_the_dash_of_their_item() {
+    let text = "schemaVersion: 2.1.0\npipelineInfo: {name: p}\nroot: {}\ndeploymentSpec:\n  executors:\n    e:\n      \
+                container:\n        image: i\n        command:\n        - -c\n        - 'x=$(y)\n\n\n        z\n\n        '\n";
+    let read = Documents::parse(text.as_bytes()).unwrap();
+    let container = &read.pipeline()["deploymentSpec"]["executors"]["e"]["container"];
+    assert_eq!(container["command"], json!(["-c", "x=$(y)\n\nz\n"]));
+}
+
 #[test]
 fn kfp_13_pipelines_that_the_sdk_compiles_are_read_as_protocol_buffers_read_them() {
     for (yaml, expected) in SAMPLES {
