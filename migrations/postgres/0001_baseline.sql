@@ -552,9 +552,6 @@ CREATE TABLE pipelines (
     versions     BIGINT NOT NULL DEFAULT 0,
     revision     BIGINT NOT NULL DEFAULT 0,
     namespace    TEXT COLLATE "C" NOT NULL,
-    -- Without the case of letters, for parts of names; before other texts, which a scan of all rows then does not look at.
-    name_folded  TEXT COLLATE "C" NOT NULL GENERATED ALWAYS AS (lower(name)) STORED,
-    display_name_folded TEXT COLLATE "C" NOT NULL GENERATED ALWAYS AS (lower(display_name)) STORED,
     id           TEXT COLLATE "C" NOT NULL UNIQUE,
     name         TEXT COLLATE "C" NOT NULL,
     display_name TEXT COLLATE "C" NOT NULL,
@@ -563,10 +560,44 @@ CREATE TABLE pipelines (
     original_id  TEXT COLLATE "C"
 );
 
--- The order of time has names, so that a part of one is looked for in the index alone. The smallest index counts all rows.
 CREATE UNIQUE INDEX pipelines_by_name ON pipelines (namespace, name);
 CREATE INDEX pipelines_by_display_name ON pipelines (namespace, display_name, id);
-CREATE INDEX pipelines_by_time ON pipelines (namespace, create_s, id) INCLUDE (name_folded, display_name_folded);
+CREATE INDEX pipelines_by_time ON pipelines (namespace, create_s, id);
+
+-- What lists count, and look for parts of names in, without the case of letters: a scan of short rows takes half as long as one
+-- of an index.
+CREATE TABLE pipeline_names (
+    row_id       BIGINT PRIMARY KEY REFERENCES pipelines (row_id) ON DELETE CASCADE,
+    create_s     BIGINT NOT NULL,
+    namespace    TEXT COLLATE "C" NOT NULL,
+    name         TEXT COLLATE "C" NOT NULL,
+    display_name TEXT COLLATE "C" NOT NULL,
+    id           TEXT COLLATE "C" NOT NULL
+);
+
+CREATE INDEX pipeline_names_by_namespace ON pipeline_names (namespace);
+
+CREATE FUNCTION pipelines_named() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO pipeline_names (row_id, create_s, namespace, name, display_name, id)
+        VALUES (NEW.row_id, NEW.create_s, NEW.namespace, lower(NEW.name), lower(NEW.display_name), NEW.id);
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION pipelines_renamed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE pipeline_names SET display_name = lower(NEW.display_name) WHERE row_id = NEW.row_id;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER pipelines_named AFTER INSERT ON pipelines
+FOR EACH ROW EXECUTE FUNCTION pipelines_named();
+
+-- No other column of theirs changes.
+CREATE TRIGGER pipelines_renamed AFTER UPDATE OF display_name ON pipelines
+FOR EACH ROW EXECUTE FUNCTION pipelines_renamed();
 
 -- The same tags, for filters.
 CREATE TABLE pipeline_tags (

@@ -76,7 +76,9 @@ pub(crate) async fn fill(url: &str, size: u64) {
             .await
             .unwrap();
     }
-    let vacuum = "VACUUM ANALYZE pipelines, pipeline_tags, pipeline_versions";
+    let vacuum = "VACUUM ANALYZE pipelines, pipeline_names, pipeline_tags, pipeline_versions";
     connection.execute(vacuum).await.unwrap();
+    // What was written is on disk before lists are asked for.
+    connection.execute("CHECKPOINT").await.unwrap();
     connection.close().await.unwrap();
 }

@@ -2,7 +2,7 @@
 
 mod list;
 
-pub(crate) use self::list::{Place, count, ids_in, page, row_ids};
+pub(crate) use self::list::{Place, count, counted_page, ids_in, is_by_names, near, page, row_ids};
 
 use std::collections::BTreeMap;
 
@@ -205,6 +205,17 @@ pub(crate) fn miscounted(most: i64) -> Statement {
     let mut out = Statement::new(
         "SELECT name, versions, has FROM (SELECT name, versions, (SELECT count(*) FROM pipeline_versions \
          WHERE pipeline_row = pipelines.row_id) AS has FROM pipelines) AS counted WHERE versions <> has LIMIT ",
+    );
+    out.bind(most);
+    out
+}
+
+/// The statement that gives names of pipelines that PostgreSQL's short rows do not have as they are.
+pub(crate) fn misnamed(most: i64) -> Statement {
+    let mut out = Statement::new(
+        "SELECT p.name FROM pipelines AS p LEFT JOIN pipeline_names AS n ON n.row_id = p.row_id WHERE \
+         (n.create_s, n.namespace, n.name, n.display_name, n.id) IS DISTINCT FROM \
+         (p.create_s, p.namespace, lower(p.name), lower(p.display_name), p.id) LIMIT ",
     );
     out.bind(most);
     out

@@ -24,7 +24,8 @@ pub(crate) enum Table {
 
 /// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
 /// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
-/// `record_labels`, and also `changes_floor`, a number that nothing else tells.
+/// `record_labels`, and also `changes_floor`, a number that nothing else tells, and `pipeline_names`,
+/// which are compared with pipelines.
 pub(crate) const TABLES: [(&str, &str); 23] = [
     ("results", "what a result may hold"),
     ("records", "their results and payloads"),

@@ -95,22 +95,18 @@ async fn found<D: Database>(
         Some(state) if query.tests.is_empty() => Some(state.versions),
         _ => None,
     };
-    let mut page = None;
-    if is_led(query) || !query.tests.is_empty() && !is_indexed(&query.order) {
-        let few = sql::row_ids(dialect, query, pipeline, SORTED + 1);
-        let rows = reader.rows(&few).await?;
-        let rows: Vec<i64> = rows
-            .iter()
-            .map(|row| Ok(row.int(0)?.unwrap_or_default()))
-            .collect::<Result<_, Error>>()?;
-        let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-        if count <= SORTED {
-            total = Some(count);
-            page = Some(sql::ids_in(dialect, query, rows));
+    let found = match sql::is_by_names(dialect, query) && !query.tests.is_empty() {
+        true => found_by_names(reader, query, &mut total).await?,
+        false => None,
+    };
+    let rows = match found {
+        Some(rows) => rows,
+        None => {
+            let few = few(reader, dialect, query, pipeline, &mut total).await?;
+            let page = few.unwrap_or_else(|| sql::page(dialect, query, pipeline));
+            reader.rows(&page).await?
         }
-    }
-    let page = page.unwrap_or_else(|| sql::page(dialect, query, pipeline));
-    let rows = reader.rows(&page).await?;
+    };
     let total = match total {
         Some(total) => total,
         None => counted(reader, dialect, query, pipeline, &rows).await?,
@@ -132,6 +128,55 @@ async fn found<D: Database>(
     })
 }
 
+/// The rows of a page of pipelines that are told by what short rows have: those that are near in order, if these are enough, else
+/// in the order of time the next of all that pass, which are counted with them.
+async fn found_by_names(
+    reader: &mut dyn Reader,
+    query: &PipelineQuery,
+    total: &mut Option<i64>,
+) -> Result<Option<Vec<Row>>, Error> {
+    if !is_indexed(&query.order) {
+        return Ok(None);
+    }
+    let near = reader.rows(&sql::near(query)).await?;
+    if near.len() > query.limit as usize {
+        return Ok(Some(near));
+    }
+    if query.order != PipelineColumn::CreatedAt {
+        return Ok(None);
+    }
+    let page = reader.rows(&sql::counted_page(query)).await?;
+    *total = page.first().map(|row| row.int(3)).transpose()?.flatten();
+    Ok(Some(page))
+}
+
+/// The statement for a page of so few rows that pass that they are sorted; how many these are is the total. None if they are
+/// many, or the order of an index leads to the next ones as soon.
+async fn few(
+    reader: &mut dyn Reader,
+    dialect: Dialect,
+    query: &PipelineQuery,
+    pipeline: i64,
+    total: &mut Option<i64>,
+) -> Result<Option<Statement>, Error> {
+    let has_index = is_indexed(&query.order) && !sql::is_by_names(dialect, query);
+    if !is_led(query) && (query.tests.is_empty() || has_index) {
+        return Ok(None);
+    }
+    let few = sql::row_ids(dialect, query, pipeline, SORTED + 1);
+    let rows = reader.rows(&few).await?;
+    let rows: Vec<i64> = rows
+        .iter()
+        .map(|row| Ok(row.int(0)?.unwrap_or_default()))
+        .collect::<Result<_, Error>>()?;
+    let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+    if count > SORTED {
+        return Ok(None);
+    }
+    *total = Some(count);
+    Ok(Some(sql::ids_in(dialect, query, rows)))
+}
+
 /// How many rows pass, where these are the next of the page. What the first page has gone through is not gone through again.
 async fn counted(
     reader: &mut dyn Reader,
@@ -147,7 +192,7 @@ async fn counted(
             Some(row) if page.len() > query.limit as usize => last = Some(place_in(query, row)?),
             _ => return Ok(before),
         }
-        if !goes_on(query) {
+        if !goes_on(query) || sql::is_by_names(dialect, query) {
             (before, last) = (0, None);
         }
     }

@@ -17,6 +17,38 @@ pub(crate) type Place = (PipelineValue, String);
 /// SQLite refuses patterns of 50,000 bytes.
 const LONGEST_PATTERN: usize = 10_000;
 
+/// So many next rows in order are looked at, before all short rows are.
+const NEAR: i64 = 2000;
+
+/// Whether the short rows of PostgreSQL have all that a list asks of pipelines.
+pub(crate) fn is_by_names(dialect: Dialect, query: &PipelineQuery) -> bool {
+    let has = |(column, test): &(PipelineColumn, PipelineTest)| match (column, test) {
+        (PipelineColumn::Name | PipelineColumn::DisplayName, PipelineTest::Substring(part)) => {
+            is_pattern(part)
+        }
+        (column, PipelineTest::Compare(..)) => *column == PipelineColumn::CreatedAt,
+        _ => false,
+    };
+    dialect == Dialect::Postgres
+        && matches!(query.scope, PipelineScope::Namespace(_))
+        && query.tests.iter().all(has)
+}
+
+/// Appends the table of rows that are counted or numbered, and that they pass.
+fn passing(out: &mut Statement, dialect: Dialect, query: &PipelineQuery, pipeline: i64) {
+    match &query.scope {
+        PipelineScope::Namespace(namespace) if is_by_names(dialect, query) => {
+            out.push(" FROM pipeline_names WHERE namespace = ")
+                .bind(namespace.as_str());
+            tests(out, dialect, query, true);
+        }
+        scope => {
+            from(out, scope, pipeline);
+            tests(out, dialect, query, false);
+        }
+    }
+}
+
 /// The table of a scope; of versions, the row of their pipeline is known.
 fn from(out: &mut Statement, scope: &PipelineScope, pipeline: i64) {
     match scope {
@@ -39,9 +71,14 @@ pub(crate) fn count(
     after: Option<&Place>,
 ) -> Statement {
     let mut out = Statement::new("SELECT count(*)");
-    from(&mut out, &query.scope, pipeline);
-    tests(&mut out, dialect, query);
-    beyond(&mut out, dialect, query, after);
+    match after {
+        None => passing(&mut out, dialect, query, pipeline),
+        Some(_) => {
+            from(&mut out, &query.scope, pipeline);
+            tests(&mut out, dialect, query, false);
+            beyond(&mut out, dialect, query, after);
+        }
+    }
     out.planned_anew()
 }
 
@@ -53,9 +90,38 @@ pub(crate) fn row_ids(
     most: i64,
 ) -> Statement {
     let mut out = Statement::new("SELECT row_id");
-    from(&mut out, &query.scope, pipeline);
-    tests(&mut out, dialect, query);
+    passing(&mut out, dialect, query, pipeline);
     out.push(" LIMIT ").bind(most);
+    out.planned_anew()
+}
+
+/// The statement for a page, as [`page`] gives it, of pipelines that pass among the next [`NEAR`] in order. PostgreSQL alone.
+pub(crate) fn near(query: &PipelineQuery) -> Statement {
+    let dialect = Dialect::Postgres;
+    let mut out = Statement::new("SELECT id, bytes, ");
+    key(&mut out, dialect, query);
+    out.push(" FROM (SELECT id, bytes, name, display_name, create_s");
+    from(&mut out, &query.scope, 0);
+    beyond(&mut out, dialect, query, query.after.as_ref());
+    ordered(&mut out, dialect, query);
+    out.push(" LIMIT ").bind(NEAR).push(") AS near WHERE TRUE");
+    tests(&mut out, dialect, query, false);
+    ordered(&mut out, dialect, query);
+    limited(&mut out, query);
+    out.planned_anew()
+}
+
+/// The same of all pipelines that pass, in the order of time, each with how many these are. PostgreSQL alone.
+pub(crate) fn counted_page(query: &PipelineQuery) -> Statement {
+    let dialect = Dialect::Postgres;
+    let mut out = Statement::new("WITH passed AS MATERIALIZED (SELECT id, create_s");
+    passing(&mut out, dialect, query, 0);
+    out.push(") SELECT id, bytes, create_s, total FROM (SELECT id AS next FROM passed WHERE TRUE");
+    beyond(&mut out, dialect, query, query.after.as_ref());
+    ordered(&mut out, dialect, query);
+    limited(&mut out, query);
+    out.push(") AS page JOIN pipelines ON id = next CROSS JOIN (SELECT count(*) AS total FROM passed) AS all_passed");
+    ordered(&mut out, dialect, query);
     out.planned_anew()
 }
 
@@ -65,7 +131,7 @@ pub(crate) fn page(dialect: Dialect, query: &PipelineQuery, pipeline: i64) -> St
     let mut out = shown(dialect, query);
     out.push("id IN (SELECT id");
     from(&mut out, &query.scope, pipeline);
-    tests(&mut out, dialect, query);
+    tests(&mut out, dialect, query, false);
     beyond(&mut out, dialect, query, query.after.as_ref());
     ordered(&mut out, dialect, query);
     limited(&mut out, query);
@@ -166,7 +232,8 @@ fn bound(value: &PipelineValue) -> Bind {
     }
 }
 
-fn tests(out: &mut Statement, dialect: Dialect, query: &PipelineQuery) {
+/// Appends what rows have to pass, of the short ones or others.
+fn tests(out: &mut Statement, dialect: Dialect, query: &PipelineQuery, short: bool) {
     for (column, test) in &query.tests {
         out.push(" AND ");
         match (column, test) {
@@ -179,51 +246,43 @@ fn tests(out: &mut Statement, dialect: Dialect, query: &PipelineQuery) {
                 one_of(out, values);
             }
             (column, PipelineTest::Substring(part)) => {
-                has_part(out, dialect, &query.scope, column, part);
+                has_part(out, dialect, short, name(column), part);
             }
         }
     }
 }
 
-/// Appends that a column has this text in it, whichever the case of ASCII letters.
-fn has_part(
-    out: &mut Statement,
-    dialect: Dialect,
-    scope: &PipelineScope,
-    column: &PipelineColumn,
-    part: &str,
-) {
-    // `LIKE` makes no copy of each text. That of SQLite ignores this case, and ends a pattern at NUL; PostgreSQL has columns
-    // without it of pipelines, which are many.
-    let matched = match (dialect, scope, column) {
-        (Dialect::Sqlite, ..) => Some(name(column)),
-        (_, PipelineScope::Namespace(_), PipelineColumn::Name) => Some("name_folded"),
-        (_, PipelineScope::Namespace(_), PipelineColumn::DisplayName) => {
-            Some("display_name_folded")
-        }
-        _ => None,
-    };
-    let is_pattern = part.len() <= LONGEST_PATTERN && !part.contains('\0');
-    if let (Some(column), true) = (matched, is_pattern) {
-        let mut pattern = "%".to_owned();
-        for c in part.to_ascii_lowercase().chars() {
-            if matches!(c, '%' | '_' | '\\') {
-                pattern.push('\\');
-            }
-            pattern.push(c);
-        }
-        pattern.push('%');
-        out.push(column)
-            .push(" LIKE ")
-            .bind(pattern.as_str())
-            .push(" ESCAPE '\\'");
+/// Appends that a column has this text in it, whichever the case of ASCII letters, which short rows are without.
+fn has_part(out: &mut Statement, dialect: Dialect, short: bool, column: &'static str, part: &str) {
+    if !is_pattern(part) {
+        out.push(dialect.position())
+            .push("lower(")
+            .push(column)
+            .push("), ");
+        out.bind(part.to_ascii_lowercase().as_str()).push(") > 0");
         return;
     }
-    out.push(dialect.position())
-        .push("lower(")
-        .push(name(column))
-        .push("), ");
-    out.bind(part.to_ascii_lowercase().as_str()).push(") > 0");
+    // That of SQLite ignores this case.
+    match short || dialect == Dialect::Sqlite {
+        true => out.push(column),
+        false => out.push("lower(").push(column).push(")"),
+    };
+    let mut pattern = "%".to_owned();
+    for c in part.to_ascii_lowercase().chars() {
+        if matches!(c, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    out.push(" LIKE ")
+        .bind(pattern.as_str())
+        .push(" ESCAPE '\\'");
+}
+
+/// Whether a part of a text can be looked for by `LIKE`, which makes no copy of each text. That of SQLite ends a pattern at NUL.
+fn is_pattern(part: &str) -> bool {
+    part.len() <= LONGEST_PATTERN && !part.contains('\0')
 }
 
 fn one_of(out: &mut Statement, values: &[PipelineValue]) {

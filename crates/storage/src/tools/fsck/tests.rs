@@ -272,6 +272,20 @@ const DAMAGES_OF_LABELS: &[Damage] = &[
     ),
 ];
 
+/// What only PostgreSQL has a table of.
+const DAMAGES_OF_NAMES: &[Damage] = &[
+    both(
+        "DELETE FROM pipeline_names",
+        &[(Kind::RowDamaged, "pipelines/hello")],
+        true,
+    ),
+    both(
+        "UPDATE pipeline_names SET name = 'Hello'",
+        &[(Kind::RowDamaged, "pipelines/hello")],
+        true,
+    ),
+];
+
 /// Empties the tables and begins to number their rows anew.
 async fn empty(url: &str) {
     let tables = "DELETE FROM pipeline_versions; DELETE FROM pipeline_tags; DELETE FROM pipelines; DELETE FROM log_sources; DELETE FROM bodies; DELETE FROM records; DELETE FROM results; \
@@ -337,7 +351,7 @@ async fn each_damage_is_found_and_nothing_else_on_postgres() {
         return;
     };
     let database = PostgresDatabase::fresh(&server).await;
-    finds_each_damage(&database.url(), DAMAGES.iter()).await;
+    finds_each_damage(&database.url(), DAMAGES_OF_NAMES.iter().chain(DAMAGES)).await;
     database.remove().await;
 }
 
@@ -371,7 +385,7 @@ async fn every_table_of_the_schema_is_looked_at() {
         let database = PostgresDatabase::fresh(&server).await;
         sound(&database.url()).await;
         listed.retain(|name| !name.ends_with("labels"));
-        listed.push("changes_floor".to_owned());
+        listed.extend(["changes_floor", "pipeline_names"].map(str::to_owned));
         listed.sort();
         assert_eq!(tables(&database.url()).await, listed);
         database.remove().await;
