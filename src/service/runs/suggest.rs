@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use hindsight_filter::condition::ObjectField;
 use hindsight_filter::model::{Resource, ResultPattern};
-use hindsight_filter::{Filter, run_filter};
+use hindsight_filter::{Filter, run_filter, words::quoted};
 use hindsight_storage::RecordColumns;
 
 use crate::query::Fold;
@@ -47,6 +47,20 @@ pub struct SuggestAsk {
     pub prefix: String,
     /// Most of them; 0 is the usual number.
     pub limit: i32,
+}
+
+impl SuggestAsk {
+    /// The runs that are read. Names have an index, so that one of any age is found by how it begins.
+    fn filter(&self) -> String {
+        let runs = run_filter();
+        match self.what {
+            Suggested::Names if !self.prefix.is_empty() => {
+                let prefix = quoted(&self.prefix);
+                format!("{runs} && data.metadata.name.startsWith({prefix})")
+            }
+            _ => runs,
+        }
+    }
 }
 
 /// Texts that begin so.
@@ -154,7 +168,7 @@ impl Service {
                 ask.prefix.len()
             )));
         }
-        let runs = Arc::new(Filter::compile(&run_filter(), Resource::Records)?);
+        let runs = Arc::new(Filter::compile(&ask.filter(), Resource::Records)?);
         let scope = ResultPattern { parent, id: result };
         let engine = self.engine.with_quota(&by.quota);
         let reading = engine.fold_columns(scope, runs, Found::new(ask, limit));

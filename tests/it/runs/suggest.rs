@@ -51,6 +51,14 @@ async fn what_recent_runs_have_is_told_by_its_beginning() {
         );
         assert_eq!(names.len(), 19);
         assert!(values(&server, Kind::Name, "Release").await.is_empty());
+        let named = suggest(&server, Kind::Name, "release-45", |_| {})
+            .await
+            .unwrap();
+        assert_eq!(
+            (named.values.len(), named.runs_read),
+            (3, 3),
+            "no other is read"
+        );
         assert_eq!(values(&server, Kind::Pipeline, "").await, ["release"]);
         assert_eq!(
             values(&server, Kind::LabelKey, "tekton.dev/pipelineT").await,
