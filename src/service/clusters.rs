@@ -7,9 +7,10 @@ use hindsight_filter::model::{Parent, ParentPattern, Record, RecordName, Resourc
 use hindsight_filter::order::OrderKey;
 use hindsight_filter::{CostBudget, Filter, Order};
 use hindsight_proto::ray_v1::Cluster;
-use hindsight_ray::history;
+use hindsight_ray::history::{self, Stored};
 use hindsight_run::json;
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
 use super::{Error, Selector, Service, selection::understood};
 use crate::query::{List, Page};
@@ -151,28 +152,35 @@ impl Service {
     ) -> Result<Vec<Cluster>, Error> {
         let engine = self.engine.with_quota(&by.quota);
         let names = records.iter().filter_map(|record| events_of(&record.name));
-        let events = engine.named(names.collect()).await?;
-        let events: HashMap<RecordName, Record> = events
-            .into_iter()
-            .map(|record| (record.name.clone(), record))
-            .collect();
+        let events = engine.named(names.collect());
         let read = move || {
             let of = |record: &Record| {
                 // A payload that is left out, because no message holds it, is none.
                 let object = json::parse(payload(record)?).ok();
                 let object = object.filter(Value::is_object)?;
-                let events = events_of(&record.name).and_then(|name| payload(events.get(&name)?));
-                Some(history::stored(&object, events.unwrap_or_default()))
+                Some((events_of(&record.name), Stored::read(&object)))
             };
-            records.iter().filter_map(of).collect()
+            records.iter().filter_map(of).collect::<Vec<_>>()
         };
-        // A page is small, so that it does not wait for threads of low priority.
-        let reading = tokio::task::spawn_blocking(read);
-        Ok(reading
-            .await
-            .expect("reading a stored cluster does not panic"))
+        // The database reads events meanwhile. A page is small, so that it does not wait for threads of low priority.
+        let (events, clusters) = tokio::join!(events, spawn_blocking(read));
+        let (events, clusters) = (events?, clusters.expect(READS));
+        let read = move || {
+            let events: HashMap<RecordName, Record> = events
+                .into_iter()
+                .map(|record| (record.name.clone(), record))
+                .collect();
+            let whole = |(name, cluster): (Option<RecordName>, Stored)| {
+                let list = name.and_then(|name| payload(events.get(&name)?));
+                cluster.with_events(list.unwrap_or_default())
+            };
+            clusters.into_iter().map(whole).collect()
+        };
+        Ok(spawn_blocking(read).await.expect(READS))
     }
 }
+
+const READS: &str = "reading a stored cluster does not panic";
 
 /// The record of the events of the cluster in the record of this name.
 fn events_of(cluster: &RecordName) -> Option<RecordName> {

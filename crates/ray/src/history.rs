@@ -31,30 +31,47 @@ struct EventList<'a> {
     items: Vec<&'a RawValue>,
 }
 
-/// The cluster of a RayCluster object and of the JSON of its stored list of events. A cluster that is gone has the time of its
-/// deletion: the one that the object says, else the one at which the watcher noticed.
-#[must_use]
-pub fn stored(object: &Value, events: &[u8]) -> Cluster {
-    let view = View::new(object);
-    let mut cluster = read(object);
-    // Kubernetes tells whole seconds; when the watcher noticed is finer.
-    cluster.deleted_at = view.ended().map(|ended| Timestamp {
-        nanos: 0,
-        ..timestamp(ended)
-    });
-    // They are of the record, not of the object.
-    for key in [keys::CLOSED, keys::CLOSED_AT, keys::CLOSED_UID] {
-        cluster.annotations.remove(key);
+/// A cluster of the history whose events are not read yet.
+#[derive(Debug)]
+pub struct Stored {
+    cluster: Cluster,
+    uid: String,
+}
+
+impl Stored {
+    /// The cluster of a RayCluster object. One that is gone has the time of its deletion: the one that the object says, else
+    /// the one at which the watcher noticed.
+    #[must_use]
+    pub fn read(object: &Value) -> Self {
+        let view = View::new(object);
+        let mut cluster = read(object);
+        // Kubernetes tells whole seconds; when the watcher noticed is finer.
+        cluster.deleted_at = view.ended().map(|ended| Timestamp {
+            nanos: 0,
+            ..timestamp(ended)
+        });
+        // They are of the record, not of the object.
+        for key in [keys::CLOSED, keys::CLOSED_AT, keys::CLOSED_UID] {
+            cluster.annotations.remove(key);
+        }
+        let uid = view.uid().unwrap_or_default().to_owned();
+        Self { cluster, uid }
     }
-    let uid = view.uid().unwrap_or_default();
-    let events = serde_json::from_slice::<EventList>(events);
-    let events = events.map(|list| list.items).unwrap_or_default();
-    let about = events.into_iter().filter_map(|event| {
-        let event: Event = serde_json::from_str(event.get()).ok()?;
-        (event.involved_object.uid.as_deref() == Some(uid)).then_some(event)
-    });
-    cluster.events = events::in_order(about.collect());
-    cluster
+
+    /// The cluster with the events about it in the JSON of a stored list, newest last.
+    #[must_use]
+    pub fn with_events(self, list: &[u8]) -> Cluster {
+        let list = serde_json::from_slice::<EventList>(list);
+        let items = list.map(|list| list.items).unwrap_or_default();
+        let about = items.into_iter().filter_map(|event| {
+            let event: Event = serde_json::from_str(event.get()).ok()?;
+            (event.involved_object.uid.as_deref() == Some(self.uid.as_str())).then_some(event)
+        });
+        Cluster {
+            events: events::in_order(about.collect()),
+            ..self.cluster
+        }
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +94,7 @@ mod tests {
             event("last", "u", 3.into()),
         ];
         let reasons = |events: &str| {
-            let told = stored(&object, events.as_bytes()).events;
+            let told = Stored::read(&object).with_events(events.as_bytes()).events;
             told.into_iter()
                 .map(|event| event.reason)
                 .collect::<Vec<_>>()
