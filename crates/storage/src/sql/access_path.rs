@@ -73,7 +73,7 @@ pub(crate) fn prefix_scan(
         let is_long = is_worth && dialect == Dialect::Postgres;
         return is_long.then_some(AccessPath::PrefixScan(model.long_prefix_rows));
     }
-    let rows = match candidate::is_search(query) {
+    let rows = match candidate::asks_of_names(query) {
         true => model.prefix_searched,
         false => model.prefix_rows(resource, has_label(query) || asks_how_long(query)),
     };
@@ -171,12 +171,12 @@ fn asks_in_own_order(query: &ListQuery) -> bool {
     all.iter().any(leads)
 }
 
-/// Whether an index of SQLite has rows of what is asked for in the order of time, however many.
+/// Whether an index of SQLite has rows of what is asked for in the order of time, however many, or those that took so long.
 fn has_order(query: &ListQuery) -> bool {
     let all = candidate::candidates(Resource::Records, query, true);
     let leads = |one: &IndexCandidate<'_>| {
-        let is_labelled = matches!(one, IndexCandidate::Label(..));
-        is_labelled || one.is_of_type() || one.has_own_order() || one.has_values()
+        let is_led = matches!(one, IndexCandidate::Label(..) | IndexCandidate::Took(_));
+        is_led || one.is_of_type() || one.has_own_order() || one.has_values()
     };
     all.iter().any(leads)
 }

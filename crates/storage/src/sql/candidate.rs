@@ -6,6 +6,7 @@ mod types;
 
 pub(crate) use self::in_order::reach;
 pub(super) use self::labels::{beside_labels, other_labels};
+pub(crate) use self::labels::{keys_asked, values_of, with_values};
 use self::types::text_of;
 pub(super) use self::types::{kept_types, of_types, type_numbers};
 
@@ -41,7 +42,7 @@ pub(crate) enum IndexCandidate<'q> {
     Parent(&'q str),
     /// By a parent's records of one type, or on SQLite of one of several.
     ParentType(&'q str, &'q Test),
-    /// By reading an index from end to end, which is less than all rows.
+    /// By the index of names: of those that begin with a text, or read from end to end, which is less than all rows.
     Names(&'q Test),
     /// By what is held of an indexed path.
     Indexed {
@@ -64,7 +65,8 @@ impl fmt::Display for IndexCandidate<'_> {
             Self::Labels(test) => write!(f, "index of labels, several of {}", test.column),
             Self::Parent(parent) => write!(f, "rows of the parent {parent}"),
             Self::ParentType(parent, _) => write!(f, "index of types of the parent {parent}"),
-            Self::Names(_) => f.write_str("scan of the index of names"),
+            Self::Names(_) if self.is_search() => f.write_str("scan of the index of names"),
+            Self::Names(_) => f.write_str("index of names"),
             Self::Indexed { test, .. } => write!(f, "index of {}", test.column),
         }
     }
@@ -122,7 +124,10 @@ impl IndexCandidate<'_> {
 
     /// Whether it is a search in all names.
     pub(crate) fn is_search(&self) -> bool {
-        matches!(self, Self::Names(_))
+        match self {
+            Self::Names(test) => !matches!(&test.is, Is::StartsWith(prefix) if !prefix.is_empty()),
+            _ => false,
+        }
     }
 
     /// Whether it is by the type of records.
@@ -233,12 +238,12 @@ fn tested_parent(test: &Test) -> Option<&str> {
     }
 }
 
-/// Whether names of records are searched.
-pub(super) fn is_search(query: &ListQuery) -> bool {
+/// Whether something is asked of names, other than to be one.
+pub(super) fn asks_of_names(query: &ListQuery) -> bool {
     searched(conjuncts(&query.condition)).is_some()
 }
 
-/// A search in names, of which the index is read from end to end.
+/// What is asked of names, other than to be one.
 fn searched(tests: Vec<&Test>) -> Option<IndexCandidate<'_>> {
     let searched = tests.into_iter().find(|test| {
         ability(test) != Ability::None

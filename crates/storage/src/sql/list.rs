@@ -293,7 +293,10 @@ impl<'q> List<'q> {
     fn is_sorted(&self) -> bool {
         let first = keys(self.resource, self.query).next();
         let by_time = first.is_none_or(|first| first.key.column == Column::CreateTime);
-        self.dialect == Dialect::Sqlite && matches!(self.path, AccessPath::Index(_)) && !by_time
+        match (self.dialect, self.path) {
+            (Dialect::Sqlite, AccessPath::Index(one)) => !by_time || !one.has_order(),
+            _ => false,
+        }
     }
 
     /// Appends what is read of each row.

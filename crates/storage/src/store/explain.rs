@@ -29,7 +29,7 @@ pub(super) async fn plan<D: Database>(
     let mut reader = db
         .reader(Work::Scan, query.priority, "asking for a plan")
         .await?;
-    let query = resolved(&mut *reader, query).await?;
+    let query = resolved(&mut *reader, D::DIALECT, query).await?;
     let (mut paths, mut steps, mut cost) = (Vec::new(), Vec::new(), None);
     let all = stretches(resource, query.clone());
     let all = all.iter().flat_map(|stretch| {

@@ -10,7 +10,10 @@ use crate::{
     driver::{Database, Purpose, Reader, Work},
     seam::{EncodedRecord, Error, ListQuery, Listed, Priority, RecordColumns},
     sql::{
-        access_path, indexed, list,
+        access_path,
+        candidate::{keys_asked, values_of, with_values},
+        dialect::Dialect,
+        indexed, list,
         read::{self, ListRow},
         row::Row,
         statement::Statement,
@@ -66,12 +69,13 @@ async fn page_of<D: Database, T: Send + ListRow>(
     let parts = list::parts(resource, query);
     let in_transaction = parts.len() > 1
         || is_asked(&query.condition)
+        || D::DIALECT == Dialect::Sqlite && !keys_asked(&query.condition).is_empty()
         // Very many rows are not looked at twice to know that none came in between.
         || access_path::is_long_prefix(D::DIALECT, resource, query);
     if in_transaction {
         reader.begin(Purpose::List).await?;
     }
-    let query = resolved(&mut *reader, query).await?;
+    let query = resolved(&mut *reader, D::DIALECT, query).await?;
     let mut page = Vec::new();
     for Stretch { query, is_late } in stretches(resource, query) {
         for part in &parts {
@@ -101,15 +105,25 @@ async fn page_of<D: Database, T: Send + ListRow>(
     Ok(page)
 }
 
-/// The same list, with the indexed paths that are whole at the moment that is read.
+/// The same list, with the indexed paths that are whole at the moment that is read, and on SQLite with the few values of a label
+/// that rows must have.
 pub(super) async fn resolved(
     reader: &mut dyn Reader,
+    dialect: Dialect,
     asked: &ListQuery,
 ) -> Result<ListQuery, Error> {
     let mut resolved = asked.clone();
     if is_asked(&asked.condition) {
         let known = indexed::read_known(&reader.rows(&indexed::known()).await?)?;
         resolved.condition = known.resolved(&asked.condition);
+    }
+    if dialect == Dialect::Sqlite {
+        for key in keys_asked(&asked.condition) {
+            let rows = reader.rows(&values_of(key)).await?.into_iter();
+            let values = rows.map(|row| Ok(read::text(&row, 0)?.unwrap_or_default()));
+            let values = values.collect::<Result<Vec<_>, Error>>()?;
+            resolved.condition = with_values(resolved.condition, key, &values);
+        }
     }
     Ok(access_path::with_tested_parent(resolved))
 }

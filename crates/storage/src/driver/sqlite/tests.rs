@@ -1,6 +1,6 @@
 //! What is true of the SQLite store alone: its files, its schema, its plans.
 
-use std::{fs, path::Path};
+use std::{fs, num::NonZeroU32, path::Path};
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
@@ -22,7 +22,7 @@ use crate::{
 };
 use hindsight_filter::{
     Order,
-    condition::{Column, Condition, Is, Test, Value},
+    condition::{Column, Condition, Is, ObjectField, Test, Value},
     model::Resource,
 };
 
@@ -270,6 +270,88 @@ async fn of_a_label_and_a_parent_of_many_rows_the_rarer_leads_to_a_sorted_list()
         let steps = plan.unwrap().steps;
         let wanted = format!("access path: {leads} (5000 rows)");
         assert_eq!(steps[0], wanted, "{steps:#?}");
+    }
+    world.maintenance.close().await;
+}
+
+#[tokio::test]
+async fn names_that_begin_so_are_gathered_if_they_are_few_and_sought_in_order_if_they_are_many() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    let world = World::open(&url(&path)).await;
+    world
+        .given([
+            Change::InsertResult(result("a/results/r", 0)),
+            Change::InsertRecord(record("a/results/r/records/x", 0, &json!({}))),
+        ])
+        .await;
+    let copies = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) INSERT INTO records \
+                  (result_row, parent, id, uid, etag, create_us, update_us, data_type, object_name) \
+                  SELECT result_row, parent, randomblob(16), randomblob(16), '', i * 1000, i * 1000, 'x', \
+                  CASE WHEN i < 10 THEN 'rare-' WHEN i < 6000 THEN 'old-' ELSE 'new-' END || i FROM n JOIN records";
+    connect(&path).await.execute(copies).await.unwrap();
+    for (prefix, leads) in [
+        ("rare-", "index of names (9 rows)"),
+        ("old-", "scan of all rows in order"),
+    ] {
+        let query = ListQuery {
+            condition: Condition::Test(Test {
+                column: Column::Object(ObjectField::Name),
+                is: Is::StartsWith(prefix.to_owned()),
+                negated: false,
+            }),
+            limit: NonZeroU32::new(7).unwrap(),
+            ..everything()
+        };
+        let plan = world.store.explain(Resource::Records, &query, 9).await;
+        let steps = plan.unwrap().steps;
+        assert!(steps[0].contains(leads), "{prefix}: {steps:#?}");
+        let found = world.store.list_columns(&query).await.unwrap();
+        let newest = found[0].item.object.text(ObjectField::Name);
+        let newest = newest.map(str::to_owned);
+        let wanted = if prefix == "old-" {
+            "old-5999"
+        } else {
+            "rare-9"
+        };
+        assert_eq!((found.len(), newest.as_deref()), (7, Some(wanted)));
+    }
+    world.maintenance.close().await;
+}
+
+#[tokio::test]
+async fn any_value_of_a_label_is_each_of_few_values() {
+    let dir = dir();
+    let world = World::open(&url(&dir.path().join("x.db"))).await;
+    let mut changes = vec![Change::InsertResult(result("a/results/r", 0))];
+    for number in 0..20 {
+        let labels = json!({"tier": format!("t{}", number % 3), "run": format!("r{number}")});
+        let object = json!({"kind": "TaskRun", "metadata": {"name": "x", "labels": labels}});
+        let name = format!("a/results/r/records/x{number}");
+        changes.push(Change::InsertRecord(record(&name, number, &object)));
+    }
+    world.given(changes).await;
+    for (key, leads, rows) in [
+        ("tier", "index of labels, several of", 20),
+        ("run", "scan of all rows in order", 20),
+        // Of a condition that is false SQLite looks at no row.
+        ("none", "scan of all rows in order", 0),
+    ] {
+        let query = ListQuery {
+            condition: Condition::Test(Test {
+                column: Column::Label(key.to_owned()),
+                is: Is::Present,
+                negated: false,
+            }),
+            ..everything()
+        };
+        let plan = world.store.explain(Resource::Records, &query, 9).await;
+        let steps = plan.unwrap().steps;
+        assert!(steps[0].contains(leads), "{key}: {steps:#?}");
+        let found = world.store.list_records(&query).await.unwrap();
+        assert_eq!(found.len(), rows, "{key}");
+        let times = found.iter().map(|listed| listed.item.create_time);
+        assert!(times.is_sorted_by(|newer, older| newer >= older), "{key}");
     }
     world.maintenance.close().await;
 }
