@@ -96,7 +96,7 @@ pub(crate) fn listed_record(
 }
 
 /// A row's place, given where its keys begin.
-fn position(row: &impl SqlRow, from: usize, order: &Order) -> Result<Position, Error> {
+pub(super) fn position(row: &impl SqlRow, from: usize, order: &Order) -> Result<Position, Error> {
     let keys = order.keys().iter().enumerate().map(|(number, key)| {
         Ok(match columns::holds(&key.column) {
             Holds::Text => row.text(from + number)?.map(KeyValue::Text),

@@ -30,7 +30,7 @@ pub(crate) fn listed(
     row: &impl SqlRow,
     query: &ListQuery,
 ) -> Result<(RecordColumns, Position), Error> {
-    let (_, position) = read::listed_record(row, query)?;
+    let position = read::position(row, read::RECORD_KEYS, &query.order)?;
     Ok((columns(row, query.order.keys().len())?, position))
 }
 

@@ -1,7 +1,7 @@
 //! Values to and from SQLite's driver.
 
 use sqlx::{
-    AssertSqlSafe, Row, Sqlite, TypeInfo as _, ValueRef as _,
+    AssertSqlSafe, Decode, Row, Sqlite, TypeInfo as _, ValueRef as _,
     query::Query,
     sqlite::{SqliteArguments, SqliteRow},
 };
@@ -56,8 +56,17 @@ impl SqlRow for SqliteRow {
     fn text(&self, at: usize) -> Result<Option<String>, Error> {
         let value = self.try_get_raw(at);
         let value = value.map_err(|e| classify("reading text", e))?;
-        if value.is_null() || value.type_info().name() != "BLOB" {
-            return self.try_get(at).map_err(|e| classify("reading text", e));
+        if value.is_null() {
+            return Ok(None);
+        }
+        // Looked at once: a page has some thousand texts.
+        match value.type_info().name() {
+            "TEXT" => {
+                let text = <String as Decode<'_, Sqlite>>::decode(value);
+                return text.map(Some).map_err(corrupt);
+            }
+            "BLOB" => {}
+            _ => return self.try_get(at).map_err(|e| classify("reading text", e)),
         }
         let uuid = self.bytes(at)?.unwrap_or_default();
         let uuid = uuid.try_into().map(id::of_uuid);
