@@ -323,7 +323,7 @@ mod tests {
     use super::*;
     use crate::conformance::fixtures::everything;
     use crate::sql::list::{self, Part};
-    use hindsight_filter::Order;
+    use hindsight_filter::{Order, condition::ObjectField};
 
     fn long(query: &ListQuery) -> bool {
         may_take_long(Resource::Records, query)
@@ -417,6 +417,32 @@ mod tests {
             for statement in [by_end, by_time] {
                 assert_eq!(statement.matches("record_labels").count(), 1, "{statement}");
             }
+        }
+    }
+
+    #[test]
+    fn what_an_index_has_in_another_order_is_sorted_before_it_is_read() {
+        let begins = Is::StartsWith("a".to_owned());
+        let longer = Is::Greater(Value::Int(9));
+        let names = test(Column::Object(ObjectField::Name), begins);
+        let took = test(Column::Duration, longer);
+        for condition in [names, took] {
+            let query = ListQuery {
+                condition,
+                ..everything()
+            };
+            let one = candidate::candidates(Resource::Records, &query, true)[0];
+            let path = AccessPath::Index(one);
+            let list = list::list(
+                Dialect::Sqlite,
+                Resource::Records,
+                &query,
+                Part::With,
+                path,
+                9,
+            );
+            let list = list.unwrap();
+            assert!(list.text().contains("sorted_row"), "{}", list.text());
         }
     }
 }

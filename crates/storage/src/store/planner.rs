@@ -116,12 +116,11 @@ impl<'q> Planner<'_, 'q> {
         Ok(match self.farthest(candidates, by_time).await? {
             Some(farthest) => self.by_index(farthest, i64::MAX),
             // Their rows would be gathered; in order there are enough soon.
-            None if matches!(
-                candidate,
-                IndexCandidate::Labels(_) | IndexCandidate::Names(_)
-            ) =>
+            None if matches!(candidate, IndexCandidate::Labels(_)) => (None, self.without_index()),
+            None if matches!(candidate, IndexCandidate::Names(_))
+                && self.without_index() == AccessPath::IndexScan =>
             {
-                (None, self.without_index())
+                (None, AccessPath::IndexScan)
             }
             None => self.by_index(candidate, rows),
         })
