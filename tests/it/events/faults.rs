@@ -1,9 +1,9 @@
 //! Receivers that fail, hang, reset, are slow, refuse, or ask to wait.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -16,18 +16,27 @@ use crate::support::{
 };
 
 const RUNS: usize = 40;
+/// How often at most a receiver fails at one event: pauses double with each failure.
+const MOST_FAILURES: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_missed_whatever_a_receiver_does() {
     for database in each_database().await {
-        let receiver = Receiver::start(|number, _| match number % 9 {
-            0 => Act::status(500),
-            2 => Act::Hang,
-            3 => Act::Reset,
-            5 => Act::Slow(Duration::from_millis(100)),
-            6 => Act::Answer(503, vec![("retry-after", "0".to_owned())]),
-            7 => Act::status(429),
-            _ => Act::status(202),
+        let tries = Mutex::new(HashMap::<String, usize>::new());
+        let receiver = Receiver::start(move |number, got| {
+            let mut tries = tries.lock().unwrap();
+            let tries = tries.entry(got.id().to_owned()).or_default();
+            *tries += 1;
+            match number % 9 {
+                _ if *tries > MOST_FAILURES => Act::status(202),
+                0 => Act::status(500),
+                2 => Act::Hang,
+                3 => Act::Reset,
+                5 => Act::Slow(Duration::from_millis(100)),
+                6 => Act::Answer(503, vec![("retry-after", "0".to_owned())]),
+                7 => Act::status(429),
+                _ => Act::status(202),
+            }
         })
         .await;
         let more = "timeout = '300ms'\nconcurrency = 8";
