@@ -13,7 +13,7 @@ use hindsight_runtime::{
     error::report,
 };
 use hindsight_storage::{
-    Archive, ArchiveIndex, Error, ListQuery, Priority, Store,
+    Archive, ArchiveIndex, Error, ListQuery, Priority, Projection, Store,
     resolve::{Options, Schema, open},
 };
 use indicatif::ProgressBar;
@@ -162,6 +162,7 @@ impl Restore {
                 limit: PAGE,
                 bodies: false,
                 max_bytes: None,
+                projection: Projection::ALL,
                 priority: Priority::Low,
             })
         };

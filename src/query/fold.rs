@@ -16,7 +16,7 @@ use hindsight_filter::{
 };
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
-use hindsight_storage::{AggregateQuery, ListQuery, Priority, RecordColumns};
+use hindsight_storage::{AggregateQuery, ListQuery, Priority, Projection, RecordColumns};
 
 /// What is made of rows while they are read.
 pub trait Fold: Send + Sized + 'static {
@@ -27,6 +27,10 @@ pub trait Fold: Send + Sized + 'static {
     fn add(&mut self, rows: Vec<Self::Row>) -> bool;
     /// About how many bytes of memory it takes.
     fn bytes(&self) -> usize;
+    /// Which columns it looks at, if its rows are of columns.
+    fn projection(&self) -> Projection {
+        Projection::ALL
+    }
 }
 
 impl Engine {
@@ -76,13 +80,17 @@ impl Engine {
     async fn fold_here<F>(
         &self,
         filter: Option<Arc<Filter>>,
-        query: ListQuery,
+        mut query: ListQuery,
         mut fold: F,
     ) -> Result<(F, bool), Error>
     where
         F: Fold,
         F::Row: Item,
     {
+        // A filter looks at any column.
+        if filter.is_none() {
+            query.projection = fold.projection();
+        }
         let mut scan = Scan::<F::Row>::new(&**self.store(), self.quota(), filter, query);
         let mut kept = self.quota().expect(0).await?;
         let mut had_all = true;

@@ -10,7 +10,7 @@ use hindsight_filter::model::{Record, Resource, ResultPattern, RunResult};
 use hindsight_filter::{Filter, Order, Split, condition::Condition};
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
-use hindsight_storage::{ListQuery, Listed, Priority, RecordColumns, Store};
+use hindsight_storage::{ListQuery, Listed, Priority, Projection, RecordColumns, Store};
 
 /// A page of more rows is expensive, as is one whose rows are filtered here.
 const LARGE_PAGE: u32 = 200;
@@ -308,6 +308,7 @@ pub(super) fn first_row(
         limit: NonZeroU32::MIN,
         bodies: true,
         max_bytes: None,
+        projection: Projection::ALL,
         priority,
     }
 }

@@ -13,7 +13,7 @@ use hindsight_filter::model::{
 use hindsight_filter::{Order, Row, parse_order};
 use hindsight_runtime::error::report;
 use hindsight_storage::{
-    Change, Error as StoreError, Hold, ListQuery, Priority, Purge, WholeVersion,
+    Change, Error as StoreError, Hold, ListQuery, Priority, Projection, Purge, WholeVersion,
 };
 use jiff::Timestamp;
 use tokio::{sync::mpsc, time::Instant};
@@ -457,6 +457,7 @@ pub(super) fn query(scope: ResultPattern) -> ListQuery {
         limit: PAGE,
         bodies: false,
         max_bytes: None,
+        projection: Projection::ALL,
         priority: Priority::Low,
     }
 }

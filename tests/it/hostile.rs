@@ -8,7 +8,7 @@ use futures::future::join_all;
 use hindsight_filter::{Order, condition::Condition};
 use hindsight_proto::v1alpha2 as pb;
 use hindsight_storage::{
-    ListQuery, Priority,
+    ListQuery, Priority, Projection,
     resolve::{Options, open},
 };
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
@@ -150,6 +150,7 @@ async fn a_list_of_large_payloads_does_not_hold_all_of_them_at_once() {
         limit: 50.try_into().unwrap(),
         bodies: true,
         max_bytes: Some(4 << 20),
+        projection: Projection::ALL,
         priority: Priority::Normal,
     };
     assert_eq!(opened.store.list_records(&query).await.unwrap().len(), 2);

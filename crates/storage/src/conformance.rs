@@ -196,6 +196,7 @@ const CASES: &[Case] = cases![
     listing::a_list_ends_when_it_has_its_bytes,
     listing::records_have_no_key_of_results,
     thin::columns_say_what_payloads_say,
+    thin::columns_that_are_asked_for_are_those_of_a_list_of_all,
     thin::lists_with_columns_have_the_order_and_the_pages_of_others,
     ways::rows_are_the_same_whichever_way_they_are_found,
     filtering::every_test_agrees_with_plain_evaluation_on_results,

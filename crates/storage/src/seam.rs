@@ -39,7 +39,7 @@ pub use self::{
     pipelines::PipelineKey, pipelines::PipelineQuery, pipelines::PipelineRow,
     pipelines::PipelineRows, pipelines::PipelineScope, pipelines::PipelineTables,
     pipelines::PipelineTest, pipelines::PipelineValue, pipelines::VersionRow, query::ListQuery,
-    query::Listed, query::Priority, traced::Traced,
+    query::Listed, query::Priority, query::Projection, traced::Traced,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;

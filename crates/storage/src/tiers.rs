@@ -27,7 +27,7 @@ use hindsight_filter::{
 pub use self::{files::Archive, moves::Moving};
 use crate::seam::{
     AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, Hold, ListQuery,
-    Listed, Plan, Priority, RecordColumns, Store, StoreParts,
+    Listed, Plan, Priority, Projection, RecordColumns, Store, StoreParts,
 };
 
 /// A store over another one, and over an archive of records that were moved from it.
@@ -90,6 +90,7 @@ impl Store for Tiers {
             limit: NonZeroU32::MIN,
             bodies: true,
             max_bytes: None,
+            projection: Projection::ALL,
             priority: Priority::Normal,
         };
         let found = self.list(&query).await?;

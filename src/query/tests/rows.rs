@@ -13,7 +13,8 @@ use hindsight_filter::{
     indexed::Kind,
 };
 use hindsight_storage::{
-    Archive, Batch, Change, ListQuery, Maintenance, Moving, Priority, Store, WholeVersion,
+    Archive, Batch, Change, ListQuery, Maintenance, Moving, Priority, Projection, Store,
+    WholeVersion,
     objects::Bucket,
     resolve::{Options, Schema, open},
 };
@@ -55,6 +56,7 @@ impl Opened {
             limit: NonZeroU32::MAX,
             bodies: false,
             max_bytes: None,
+            projection: Projection::ALL,
             priority: Priority::Normal,
         };
         let mut of_parents: BTreeMap<String, Vec<Moving>> = BTreeMap::new();

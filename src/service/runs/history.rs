@@ -8,7 +8,7 @@ use hindsight_filter::model::{RecordName, Resource};
 use hindsight_filter::words::{self, Now};
 use hindsight_filter::{model::ResultPattern, run_filter};
 use hindsight_run::Outcome;
-use hindsight_storage::RecordColumns;
+use hindsight_storage::{Projection, RecordColumns};
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use super::{RunPoint, selected::Selected, series};
@@ -112,6 +112,17 @@ impl Fold for History {
 
     fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    fn projection(&self) -> Projection {
+        const FIELDS: [ObjectField; 5] = [
+            ObjectField::Kind,
+            ObjectField::Name,
+            ObjectField::Namespace,
+            ObjectField::PipelineRef,
+            ObjectField::TaskRef,
+        ];
+        Projection::of(&FIELDS).with_labels()
     }
 }
 

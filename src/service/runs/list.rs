@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use hindsight_filter::model::{Resource, ResultPattern};
 use hindsight_filter::{parse_order, run_filter};
-use hindsight_storage::RecordColumns;
+use hindsight_storage::{Projection, RecordColumns};
 
 use super::selected::Selected;
 use crate::query::{Fold, List, Page};
@@ -54,6 +54,10 @@ impl Fold for Counting {
 
     fn bytes(&self) -> usize {
         0
+    }
+
+    fn projection(&self) -> Projection {
+        Projection::of(&[])
     }
 }
 

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use hindsight_filter::condition::ObjectField;
 use hindsight_filter::model::{Resource, ResultPattern};
 use hindsight_filter::{Filter, run_filter, words::quoted};
-use hindsight_storage::RecordColumns;
+use hindsight_storage::{Projection, RecordColumns};
 
 use crate::query::Fold;
 use crate::service::{Error, Service};
@@ -119,6 +119,15 @@ impl Fold for Found {
 
     fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    fn projection(&self) -> Projection {
+        match self.ask.what {
+            Suggested::Names => Projection::of(&[ObjectField::Name]),
+            Suggested::Pipelines => Projection::of(&[ObjectField::PipelineRef]).with_labels(),
+            Suggested::Namespaces => Projection::of(&[]),
+            Suggested::LabelKeys | Suggested::LabelValues(_) => Projection::of(&[]).with_labels(),
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use hindsight_filter::{
     condition::{Column, Condition},
 };
 use hindsight_storage::{
-    Batch, Change, ListQuery, Priority,
+    Batch, Change, ListQuery, Priority, Projection,
     resolve::{Opened, Options, Schema, open},
 };
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor, postgres::PgConnectOptions};
@@ -106,6 +106,7 @@ async fn fill(label: &str, url: &str, corpus: &Corpus) {
         limit: NonZeroU32::new(1000).unwrap(),
         bodies: true,
         max_bytes: Some(4 << 20),
+        projection: Projection::ALL,
         priority: Priority::Normal,
     };
     let began = Instant::now();

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::World;
-use crate::seam::{Batch, Change, Error, Hold, ListQuery, PipelineRow, Priority, VersionRow};
+use crate::seam::{
+    Batch, Change, Error, Hold, ListQuery, PipelineRow, Priority, Projection, VersionRow,
+};
 use hindsight_filter::model::{
     Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,
 };
@@ -151,6 +153,7 @@ pub(crate) fn everything() -> ListQuery {
         limit: NonZeroU32::new(10_000).expect("10,000 is not 0"),
         bodies: true,
         max_bytes: None,
+        projection: Projection::ALL,
         priority: Priority::Normal,
     }
 }

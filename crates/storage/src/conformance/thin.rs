@@ -8,7 +8,7 @@ use super::{
     World,
     fixtures::{Dice, ODD_TEXTS, everything, record, result},
 };
-use crate::seam::{Change, ListQuery, RecordColumns};
+use crate::seam::{Change, ListQuery, Projection, RecordColumns};
 use hindsight_filter::columns::ObjectColumns;
 use hindsight_filter::condition::{Column, ObjectField};
 use hindsight_filter::model::Record;
@@ -117,6 +117,44 @@ pub(super) async fn columns_say_what_payloads_say(world: World) {
             "{found:?}"
         );
         assert!(row.item.weight() >= wanted.record.weight());
+    }
+}
+
+pub(super) async fn columns_that_are_asked_for_are_those_of_a_list_of_all(world: World) {
+    use ObjectField::{CreationTime, Kind, Name, Reason, TaskRef};
+    world
+        .given([Change::InsertResult(result("p/results/r", 0))])
+        .await;
+    world
+        .given(records(60).into_iter().map(Change::InsertRecord))
+        .await;
+    let all = world.store.list_columns(&everything()).await.unwrap();
+    for fields in [&[][..], &[Name, Kind, TaskRef], &[CreationTime, Reason]] {
+        for labels in [false, true] {
+            let projection = Projection::of(fields);
+            let query = ListQuery {
+                projection: match labels {
+                    true => projection.with_labels(),
+                    false => projection,
+                },
+                ..everything()
+            };
+            let some = world.store.list_columns(&query).await.unwrap();
+            assert_eq!(some.len(), all.len());
+            for (some, all) in some.iter().zip(&all) {
+                assert_eq!(some.position, all.position);
+                let (some, all) = (&some.item, &all.item);
+                assert_eq!(some.record, all.record);
+                assert_eq!(some.object.run, all.object.run);
+                for field in fields {
+                    assert_eq!(some.object.text(*field), all.object.text(*field));
+                    assert_eq!(some.object.time(*field), all.object.time(*field));
+                }
+                if labels {
+                    assert_eq!(some.object.labels, all.object.labels);
+                }
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     statement::{Bind, Statement},
     thin,
 };
-use crate::seam::{Error, FeedPosition, RecordColumns};
+use crate::seam::{Error, FeedPosition, Projection, RecordColumns};
 use hindsight_filter::model::Resource;
 use jiff::Timestamp;
 
@@ -101,7 +101,7 @@ pub(crate) fn records(dialect: Dialect, rows: Vec<i64>) -> Statement {
     let mut out = Statement::new("SELECT ");
     read::fields(&mut out, dialect, Resource::Records);
     out.push(", update_us");
-    thin::fields(&mut out, dialect);
+    thin::fields(&mut out, dialect, Projection::ALL);
     out.push(" FROM records WHERE row_id");
     dialect.one_of(&mut out, false, Bind::Ints(rows));
     out
@@ -111,7 +111,7 @@ pub(crate) fn records(dialect: Dialect, rows: Vec<i64>) -> Statement {
 pub(crate) fn record_in(row: &impl SqlRow) -> Result<(i64, i64, RecordColumns), Error> {
     let number = row.int(0)?.unwrap_or_default();
     let update_us = row.int(read::RECORD_KEYS)?.unwrap_or_default();
-    Ok((number, update_us, thin::columns(row, 1)?))
+    Ok((number, update_us, thin::columns(row, 1, Projection::ALL)?))
 }
 
 /// The statements that remove changes which were noted before a time, of the oldest `most`; the first

@@ -316,7 +316,7 @@ impl<'q> List<'q> {
             self.out.push(" AS ").push(ALIASES[number]);
         }
         if self.columns {
-            super::thin::fields(&mut self.out, self.dialect);
+            super::thin::fields(&mut self.out, self.dialect, self.query.projection);
         }
     }
 

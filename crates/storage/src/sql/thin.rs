@@ -3,11 +3,11 @@
 use super::{
     columns::place, condition::value, dialect::Dialect, read, row::SqlRow, statement::Statement,
 };
-use crate::seam::{Error, ListQuery, RecordColumns};
+use crate::seam::{Error, ListQuery, Projection, RecordColumns};
 use hindsight_filter::{
     Position,
     columns::{ObjectColumns, RunColumns},
-    condition::{Column, ObjectField, Value},
+    condition::{Column, Value},
     model::Resource,
 };
 
@@ -15,14 +15,18 @@ use hindsight_filter::{
 const RUN: [Column; 3] = [Column::Outcome, Column::Began, Column::Ended];
 
 /// Appends the columns that [`listed`] reads after the keys of the order, each after a comma.
-pub(super) fn fields(out: &mut Statement, dialect: Dialect) {
-    let fields = ObjectField::ALL.into_iter().map(Column::Object);
+pub(super) fn fields(out: &mut Statement, dialect: Dialect, projection: Projection) {
+    let fields = projection.fields().map(Column::Object);
     for column in fields.chain(RUN) {
         out.push(", ");
         value(out, dialect, place(Resource::Records, &column));
     }
-    out.push(", ").push(dialect.labels());
-    out.push(", run_signature, run_message, run_attempt");
+    if projection.has_labels() {
+        out.push(", ").push(dialect.labels());
+    }
+    if projection.has_rest() {
+        out.push(", run_signature, run_message, run_attempt");
+    }
 }
 
 /// The record in a row of such a list, and its place.
@@ -31,14 +35,19 @@ pub(crate) fn listed(
     query: &ListQuery,
 ) -> Result<(RecordColumns, Position), Error> {
     let position = read::position(row, read::RECORD_KEYS, &query.order)?;
-    Ok((columns(row, query.order.keys().len())?, position))
+    let columns = columns(row, query.order.keys().len(), query.projection)?;
+    Ok((columns, position))
 }
 
 /// The record in a row that has so many other columns before those of [`fields`].
-pub(super) fn columns(row: &impl SqlRow, others: usize) -> Result<RecordColumns, Error> {
+pub(super) fn columns(
+    row: &impl SqlRow,
+    others: usize,
+    projection: Projection,
+) -> Result<RecordColumns, Error> {
     let mut at = read::RECORD_KEYS + others;
     let mut object = ObjectColumns::default();
-    for field in ObjectField::ALL {
+    for field in projection.fields() {
         let value = match field.is_time() {
             true => row.int(at)?.map(read::time).transpose()?.map(Value::Time),
             false => read::text(row, at)?.map(Value::Text),
@@ -53,13 +62,18 @@ pub(super) fn columns(row: &impl SqlRow, others: usize) -> Result<RecordColumns,
         began: row.int(at + 1)?,
         ended: row.int(at + 2)?,
     };
-    if let Some(labels) = row.text(at + RUN.len())? {
-        (object.labels, object.has_odd_labels) = read::labels(&labels)?;
+    at += RUN.len();
+    if projection.has_labels() {
+        if let Some(labels) = row.text(at)? {
+            (object.labels, object.has_odd_labels) = read::labels(&labels)?;
+        }
+        at += 1;
     }
-    at += RUN.len() + 1;
-    object.signature = read::text(row, at)?;
-    object.message = read::text(row, at + 1)?;
-    object.attempt = row.int(at + 2)?;
+    if projection.has_rest() {
+        object.signature = read::text(row, at)?;
+        object.message = read::text(row, at + 1)?;
+        object.attempt = row.int(at + 2)?;
+    }
     let record = read::raw_record(row, None)?.into_record();
     Ok(RecordColumns { record, object })
 }

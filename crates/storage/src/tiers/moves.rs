@@ -22,7 +22,10 @@ use super::{
 };
 use crate::{
     codec::parallel::par_map_blocking,
-    seam::{ArchiveFile, Batch, Change, Condemn, Error, ListQuery, Priority, Store, WholeVersion},
+    seam::{
+        ArchiveFile, Batch, Change, Condemn, Error, ListQuery, Priority, Projection, Store,
+        WholeVersion,
+    },
 };
 
 /// Records that are read at once.
@@ -119,6 +122,7 @@ fn all_of(name: &ResultName) -> ListQuery {
         limit: PAGE,
         bodies: true,
         max_bytes: None,
+        projection: Projection::ALL,
         priority: Priority::Low,
     }
 }

@@ -11,7 +11,7 @@ use hindsight_filter::{
 };
 
 use super::{Tiers, object::Object, search::AT_ONCE};
-use crate::seam::{AggregateQuery, ArchiveFile, Error, GroupKey, ListQuery, Quantity};
+use crate::seam::{AggregateQuery, ArchiveFile, Error, GroupKey, ListQuery, Projection, Quantity};
 
 /// How often it is begun again because files came meanwhile.
 const RETRIES: usize = 16;
@@ -28,6 +28,7 @@ impl Tiers {
             limit: std::num::NonZeroU32::MIN,
             bodies: false,
             max_bytes: None,
+            projection: Projection::ALL,
             priority: query.priority,
         };
         for _ in 0..RETRIES {
