@@ -209,6 +209,7 @@ pub(crate) const CRATES: &[Place] = &[
         ],
     ),
     only("multer", &["src/app/kfp/upload.rs"]),
+    only("tikv_jemallocator", &["src/lib.rs"]),
     only("cronexpr", &["src/retention/*"]),
     only("askama", &["web/src/"]),
     only("x509_parser", &["src/app/tls*"]),
