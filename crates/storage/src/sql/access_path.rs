@@ -118,11 +118,12 @@ pub(crate) fn is_of_parent_and_type(resource: Resource, query: &ListQuery) -> bo
 
 /// A longer prefix scan, where an index has very many rows.
 pub(crate) fn long_prefix_scan(
+    dialect: Dialect,
     resource: Resource,
     query: &ListQuery,
 ) -> Option<AccessPath<'static>> {
     may_scan_prefix(resource, query).then_some(AccessPath::PrefixScan(
-        cost::model(Dialect::Sqlite).long_prefix_rows,
+        cost::model(dialect).long_prefix_rows,
     ))
 }
 

@@ -130,6 +130,11 @@ impl IndexCandidate<'_> {
         }
     }
 
+    /// Whether it is by names that begin so.
+    pub(crate) fn is_prefix(&self) -> bool {
+        matches!(self, Self::Names(_)) && !self.is_search()
+    }
+
     /// Whether it is by the type of records.
     pub(crate) fn is_of_type(&self) -> bool {
         matches!(

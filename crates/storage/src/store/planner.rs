@@ -39,9 +39,17 @@ pub(super) async fn choose<'q>(
         query,
         considered: Vec::new(),
     };
+    let names = candidates.iter().copied().find(|one| one.is_prefix());
     let (first, path) = match dialect {
         Dialect::Sqlite => planner.fewest_rows(&candidates).await?,
         Dialect::Postgres => (None, planner.beside_statistics(candidates).await?),
+    };
+    let many_names = match (dialect, path, names) {
+        (Dialect::Postgres, AccessPath::FullSort, Some(names)) => {
+            let counted = planner.fewest(&[names]).await?;
+            counted.is_some_and(|(one, rows)| !one.is_surely_few(rows))
+        }
+        _ => false,
     };
     let few = |one: IndexCandidate<'q>| {
         let counted = planner.considered.iter().find(|(known, _)| *known == one);
@@ -53,6 +61,10 @@ pub(super) async fn choose<'q>(
                 .map(|rows| AccessPath::NextOf(one, rows))
                 .into()
         }
+        // Of names that begin so the newest are near, unless all of these are old.
+        _ if many_names => access_path::long_prefix_scan(dialect, resource, query)
+            .into_iter()
+            .collect(),
         _ => first.into_iter().collect(),
     };
     Ok(Choice {
@@ -134,7 +146,8 @@ impl<'q> Planner<'_, 'q> {
     ) -> (Option<AccessPath<'q>>, AccessPath<'q>) {
         let by_time = stored_time::by_time(self.query).is_some();
         let first = candidate.is_long(rows, by_time);
-        let first = first.then(|| access_path::long_prefix_scan(self.resource, self.query));
+        let first =
+            first.then(|| access_path::long_prefix_scan(self.dialect, self.resource, self.query));
         (first.flatten(), AccessPath::Index(candidate))
     }
 

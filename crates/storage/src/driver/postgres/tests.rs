@@ -4,6 +4,7 @@ mod feed;
 
 use std::{num::NonZeroU32, time::Duration};
 
+use serde_json::json;
 use sqlx::{
     AssertSqlSafe, ConnectOptions, Connection, Executor, Row,
     postgres::{PgConnectOptions, PgConnection},
@@ -21,7 +22,7 @@ use crate::{
             Database, PostgresDatabase, is_migrated_once, lists_that_cost_the_page,
             lists_that_find_few, refusal,
         },
-        fixtures::{everything, kind, result},
+        fixtures::{everything, kind, record, result},
         tests::postgres_server,
     },
     driver::{
@@ -29,11 +30,11 @@ use crate::{
         migrations::MIGRATIONS,
         options::{Options, Schema, Synchronous},
     },
-    seam::{AggregateQuery, Change, Error, GroupKey, Priority, Quantity, Summed},
+    seam::{AggregateQuery, Change, Error, GroupKey, ListQuery, Priority, Quantity, Summed},
     sql::{access_path::AccessPath, aggregate, dialect::Dialect, list},
     store::{resolve::open, sum::parts},
 };
-use hindsight_filter::condition::{Column, Condition, ObjectField};
+use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test};
 use hindsight_filter::measure::{Calendar, Samples, Unit};
 use hindsight_filter::model::Resource;
 
@@ -330,6 +331,48 @@ async fn few_rows_are_found_by_their_own_index() {
             "{index}: {plan:#?}"
         );
     }
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn names_that_begin_so_are_sought_in_order_if_they_are_many() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    let world = World::open(&database.url()).await;
+    world
+        .given([
+            Change::InsertResult(result("a/results/r", 0)),
+            Change::InsertRecord(record("a/results/r/records/x", 0, &json!({}))),
+        ])
+        .await;
+    let copies = "INSERT INTO records (result_row, parent, id, uid, etag, create_us, update_us, data_type, object_name) \
+                  SELECT result_row, parent, uuid_send(gen_random_uuid()), uuid_send(gen_random_uuid()), '', i * 1000, \
+                  i * 1000, 'x', CASE WHEN i < 10 THEN 'rare-' WHEN i < 900 THEN 'old-' ELSE 'new-' END || i \
+                  FROM generate_series(1, 12000) AS i, records";
+    let mut connection = connect(&database).await;
+    connection.execute(copies).await.unwrap();
+    connection.execute("ANALYZE records").await.unwrap();
+    for (prefix, goes_on, newest) in [("rare-", false, "rare-9"), ("old-", true, "old-899")] {
+        let query = ListQuery {
+            condition: Condition::Test(Test {
+                column: Column::Object(ObjectField::Name),
+                is: Is::StartsWith(prefix.to_owned()),
+                negated: false,
+            }),
+            limit: NonZeroU32::new(7).unwrap(),
+            ..everything()
+        };
+        let plan = world.store.explain(Resource::Records, &query, 9).await;
+        let steps = plan.unwrap().steps;
+        let next = AccessPath::PrefixScan(100_000).to_string();
+        assert_eq!(steps[0].contains(&next), goes_on, "{prefix}: {steps:#?}");
+        let found = world.store.list_columns(&query).await.unwrap();
+        let first = found[0].item.object.text(ObjectField::Name);
+        assert_eq!((found.len(), first), (7, Some(newest)));
+    }
+    world.maintenance.close().await;
     database.remove().await;
 }
 
