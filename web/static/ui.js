@@ -24,7 +24,7 @@
     for (const part of document.querySelectorAll("[data-live]")) {
       if (!part.contains(document.activeElement)) htmx.trigger(part, "refresh");
     }
-  }, 5000);
+  }, 6000);
 
   // Lines of a log that the address names are marked. Those that are not on the page of the last lines are opened.
   const lines = () => document.querySelector("ol.log");

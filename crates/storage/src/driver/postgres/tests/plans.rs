@@ -1,0 +1,124 @@
+//! Which plans and access paths lists get.
+
+use std::num::NonZeroU32;
+
+use serde_json::json;
+use sqlx::{Executor as _, Row as _};
+
+use super::{MANY, connect};
+use crate::{
+    conformance::{
+        World,
+        backends::{
+            Database as _, PostgresDatabase, lists_that_cost_the_page, lists_that_find_few,
+        },
+        fixtures::{everything, record, result},
+        tests::postgres_server,
+    },
+    driver::postgres::bind::query,
+    seam::{Change, ListQuery},
+    sql::{access_path::AccessPath, dialect::Dialect, list},
+};
+use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test};
+use hindsight_filter::model::Resource;
+
+#[tokio::test]
+async fn first_pages_cost_the_page() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    World::open(&database.url()).await.maintenance.close().await;
+    let mut connection = connect(&database).await;
+    sqlx::raw_sql(MANY).execute(&mut connection).await.unwrap();
+    for (name, resource, wanted, path) in lists_that_cost_the_page() {
+        for part in list::parts(resource, &wanted) {
+            let statement =
+                list::list(Dialect::Postgres, resource, &wanted, part, path, 50).unwrap();
+            let explain = statement.prefixed("EXPLAIN ");
+            let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
+            let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+            // Among rows of one time alone, as they come from an index.
+            let plan = plan.join("\n").replace("Incremental Sort", "");
+            for costly in ["Sort  (", "Seq Scan on results", "Seq Scan on records"] {
+                assert!(!plan.contains(costly), "{name}:\n{plan}");
+            }
+        }
+    }
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn few_rows_are_found_by_their_own_index() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    World::open(&database.url()).await.maintenance.close().await;
+    let mut connection = connect(&database).await;
+    sqlx::raw_sql(MANY).execute(&mut connection).await.unwrap();
+    for (index, wanted) in lists_that_find_few() {
+        let part = list::Part::With;
+        let list = list::list(
+            Dialect::Postgres,
+            Resource::Records,
+            &wanted,
+            part,
+            AccessPath::DatabaseChoice,
+            50,
+        )
+        .unwrap();
+        let rows = query(&list.prefixed("EXPLAIN "))
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        assert!(
+            plan.iter().any(|line| line.contains(index)),
+            "{index}: {plan:#?}"
+        );
+    }
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn names_that_begin_so_are_sought_in_order_if_they_are_many() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    let world = World::open(&database.url()).await;
+    world
+        .given([
+            Change::InsertResult(result("a/results/r", 0)),
+            Change::InsertRecord(record("a/results/r/records/x", 0, &json!({}))),
+        ])
+        .await;
+    let copies = "INSERT INTO records (result_row, parent, id, uid, etag, create_us, update_us, data_type, object_name) \
+                  SELECT result_row, parent, uuid_send(gen_random_uuid()), uuid_send(gen_random_uuid()), '', i * 1000, \
+                  i * 1000, 'x', CASE WHEN i < 10 THEN 'rare-' WHEN i < 900 THEN 'old-' ELSE 'new-' END || i \
+                  FROM generate_series(1, 12000) AS i, records";
+    let mut connection = connect(&database).await;
+    connection.execute(copies).await.unwrap();
+    connection.execute("ANALYZE records").await.unwrap();
+    for (prefix, goes_on, newest) in [("rare-", false, "rare-9"), ("old-", true, "old-899")] {
+        let query = ListQuery {
+            condition: Condition::Test(Test {
+                column: Column::Object(ObjectField::Name),
+                is: Is::StartsWith(prefix.to_owned()),
+                negated: false,
+            }),
+            limit: NonZeroU32::new(7).unwrap(),
+            ..everything()
+        };
+        let plan = world.store.explain(Resource::Records, &query, 9).await;
+        let steps = plan.unwrap().steps;
+        let next = AccessPath::PrefixScan(100_000).to_string();
+        assert_eq!(steps[0].contains(&next), goes_on, "{prefix}: {steps:#?}");
+        let found = world.store.list_columns(&query).await.unwrap();
+        let first = found[0].item.object.text(ObjectField::Name);
+        assert_eq!((found.len(), first), (7, Some(newest)));
+    }
+    world.maintenance.close().await;
+    database.remove().await;
+}
