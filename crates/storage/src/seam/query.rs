@@ -31,31 +31,26 @@ pub struct Listed<T> {
 /// Columns of objects that a list of columns reads. Others may be as if the object did not have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Projection {
-    /// A bit for each field.
-    fields: u16,
-    labels: bool,
-    rest: bool,
+    pub(crate) fields: &'static [ObjectField],
+    pub(crate) labels: bool,
+    /// What runs say of their end: signature, message and attempt.
+    pub(crate) end: bool,
 }
 
 impl Projection {
     /// Every column.
     pub const ALL: Self = Self {
-        fields: u16::MAX,
+        fields: &ObjectField::ALL,
         labels: true,
-        rest: true,
+        end: true,
     };
 
     /// These fields, and how the run went: its outcome, and when it began and ended.
-    pub const fn of(fields: &[ObjectField]) -> Self {
-        let (mut bits, mut at) = (0, 0);
-        while at < fields.len() {
-            bits |= 1 << fields[at] as u16;
-            at += 1;
-        }
+    pub const fn of(fields: &'static [ObjectField]) -> Self {
         Self {
-            fields: bits,
+            fields,
             labels: false,
-            rest: false,
+            end: false,
         }
     }
 
@@ -66,20 +61,6 @@ impl Projection {
             labels: true,
             ..self
         }
-    }
-
-    pub(crate) fn fields(self) -> impl Iterator<Item = ObjectField> {
-        let fields = ObjectField::ALL.into_iter();
-        fields.filter(move |field| self.fields & (1 << *field as u16) != 0)
-    }
-
-    pub(crate) fn has_labels(self) -> bool {
-        self.labels
-    }
-
-    /// Whether signature, message and attempt are among them.
-    pub(crate) fn has_rest(self) -> bool {
-        self.rest
     }
 }
 

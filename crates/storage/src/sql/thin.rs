@@ -16,15 +16,15 @@ const RUN: [Column; 3] = [Column::Outcome, Column::Began, Column::Ended];
 
 /// Appends the columns that [`listed`] reads after the keys of the order, each after a comma.
 pub(super) fn fields(out: &mut Statement, dialect: Dialect, projection: Projection) {
-    let fields = projection.fields().map(Column::Object);
+    let fields = projection.fields.iter().copied().map(Column::Object);
     for column in fields.chain(RUN) {
         out.push(", ");
         value(out, dialect, place(Resource::Records, &column));
     }
-    if projection.has_labels() {
+    if projection.labels {
         out.push(", ").push(dialect.labels());
     }
-    if projection.has_rest() {
+    if projection.end {
         out.push(", run_signature, run_message, run_attempt");
     }
 }
@@ -47,7 +47,7 @@ pub(super) fn columns(
 ) -> Result<RecordColumns, Error> {
     let mut at = read::RECORD_KEYS + others;
     let mut object = ObjectColumns::default();
-    for field in projection.fields() {
+    for &field in projection.fields {
         let value = match field.is_time() {
             true => row.int(at)?.map(read::time).transpose()?.map(Value::Time),
             false => read::text(row, at)?.map(Value::Text),
@@ -63,13 +63,13 @@ pub(super) fn columns(
         ended: row.int(at + 2)?,
     };
     at += RUN.len();
-    if projection.has_labels() {
+    if projection.labels {
         if let Some(labels) = row.text(at)? {
             (object.labels, object.has_odd_labels) = read::labels(&labels)?;
         }
         at += 1;
     }
-    if projection.has_rest() {
+    if projection.end {
         object.signature = read::text(row, at)?;
         object.message = read::text(row, at + 1)?;
         object.attempt = row.int(at + 2)?;
@@ -98,6 +98,7 @@ mod tests {
             list::{Part, list_columns},
         },
     };
+    use hindsight_filter::condition::ObjectField;
 
     #[test]
     fn no_payload_is_read() {
@@ -112,5 +113,31 @@ mod tests {
             let statement = statement.unwrap();
             assert!(!statement.text().contains("bodies"), "{}", statement.text());
         }
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_read() {
+        let few = Projection::of(&[ObjectField::Name]);
+        let list = |projection| {
+            let query = ListQuery {
+                projection,
+                ..everything()
+            };
+            let path = AccessPath::DatabaseChoice;
+            let list = list_columns(Dialect::Sqlite, &query, Part::With, path, 5);
+            list.unwrap().text().to_owned()
+        };
+        let (all, few, labelled) = (list(Projection::ALL), list(few), list(few.with_labels()));
+        for column in ["object_uid", "run_message"] {
+            assert!(
+                all.contains(column) && !labelled.contains(column),
+                "{column}"
+            );
+        }
+        assert!(
+            few.contains("object_name") && !few.contains("labels"),
+            "{few}"
+        );
+        assert!(labelled.contains("labels"), "{labelled}");
     }
 }
