@@ -7,11 +7,11 @@ use serde_json::{Value as Json, json};
 
 use super::{
     World,
-    fixtures::{Dice, ODD_TEXTS, record, result, time},
+    fixtures::{Dice, ODD_TEXTS, record, result, test, time},
 };
 use crate::seam::{AggregateQuery, Change, GroupKey, Priority, Quantity, Summed};
 use hindsight_filter::columns::{object_columns, of_record};
-use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};
+use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Value};
 use hindsight_filter::measure::{Calendar, EXACT, Group, Key, Samples, Unit};
 use hindsight_filter::model::Record;
 
@@ -76,14 +76,6 @@ async fn given(world: &World, count: usize) -> Vec<Record> {
 fn column_of(record: &Record, column: &Column) -> Option<Value> {
     let object = record.data.as_ref().map(object_columns).unwrap_or_default();
     of_record(record, &object, column)
-}
-
-fn test(column: Column, is: Is) -> Condition {
-    Condition::Test(Test {
-        column,
-        is,
-        negated: false,
-    })
 }
 
 fn reason(reasons: &[&str]) -> Condition {

@@ -9,6 +9,7 @@ use super::World;
 use crate::seam::{
     Batch, Change, Error, Hold, ListQuery, PipelineRow, Priority, Projection, VersionRow,
 };
+use hindsight_filter::condition::{Column, Is, Test};
 use hindsight_filter::model::{
     Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,
 };
@@ -141,6 +142,15 @@ pub(crate) fn later_record(value: &Record, us: i64) -> Record {
         etag,
         ..value.clone()
     }
+}
+
+/// That a column is so.
+pub(crate) fn test(column: Column, is: Is) -> Condition {
+    Condition::Test(Test {
+        column,
+        is,
+        negated: false,
+    })
 }
 
 /// A list of everything, bodies included.

@@ -95,14 +95,18 @@ fn parts(object: &ObjectColumns) -> impl PartialEq + std::fmt::Debug {
     (fields, labels, object.run, pipeline, format!("{said:?}"))
 }
 
-pub(super) async fn columns_say_what_payloads_say(world: World) {
-    let records = records(120);
+async fn given(world: &World, records: &[Record]) {
     world
         .given([Change::InsertResult(result("p/results/r", 0))])
         .await;
     world
         .given(records.iter().cloned().map(Change::InsertRecord))
         .await;
+}
+
+pub(super) async fn columns_say_what_payloads_say(world: World) {
+    let records = records(120);
+    given(&world, &records).await;
     let listed = world.store.list_columns(&everything()).await.unwrap();
     assert_eq!(listed.len(), records.len());
     for row in listed {
@@ -122,12 +126,7 @@ pub(super) async fn columns_say_what_payloads_say(world: World) {
 
 pub(super) async fn columns_that_are_asked_for_are_those_of_a_list_of_all(world: World) {
     use ObjectField::{CreationTime, Kind, Name, Reason, TaskRef};
-    world
-        .given([Change::InsertResult(result("p/results/r", 0))])
-        .await;
-    world
-        .given(records(60).into_iter().map(Change::InsertRecord))
-        .await;
+    given(&world, &records(60)).await;
     let all = world.store.list_columns(&everything()).await.unwrap();
     for fields in [&[][..], &[Name, Kind, TaskRef], &[CreationTime, Reason]] {
         for labels in [false, true] {
@@ -159,12 +158,7 @@ pub(super) async fn columns_that_are_asked_for_are_those_of_a_list_of_all(world:
 }
 
 pub(super) async fn lists_with_columns_have_the_order_and_the_pages_of_others(world: World) {
-    world
-        .given([Change::InsertResult(result("p/results/r", 0))])
-        .await;
-    world
-        .given(records(60).into_iter().map(Change::InsertRecord))
-        .await;
+    given(&world, &records(60)).await;
     let by = |column, descending| OrderKey { column, descending };
     for keys in [
         vec![],

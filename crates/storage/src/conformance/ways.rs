@@ -9,7 +9,7 @@ use futures::{StreamExt as _, stream};
 use self::rows::{ROWS, SECOND, STEP, began, row};
 use super::{
     World,
-    fixtures::{AT_ONCE, everything, names, result, time},
+    fixtures::{AT_ONCE, everything, names, result, test, time},
 };
 use crate::seam::{Change, ListQuery};
 use hindsight_filter::columns::object_columns;
@@ -21,14 +21,6 @@ use hindsight_filter::{
 
 /// The list that is asked for with payloads, too, in pages of few bytes. Of its rows some were stored late.
 const WITH_PAYLOADS: &str = "a long while, and a label";
-
-fn test(column: Column, is: Is) -> Condition {
-    Condition::Test(Test {
-        column,
-        is,
-        negated: false,
-    })
-}
 
 fn equal(column: Column, text: &str) -> Condition {
     test(column, Is::Equal(Value::Text(text.to_owned())))

@@ -322,20 +322,12 @@ pub(super) fn scope(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::fixtures::everything;
+    use crate::conformance::fixtures::{everything, test};
     use crate::sql::list::{self, Part};
     use hindsight_filter::{Order, condition::ObjectField};
 
     fn long(query: &ListQuery) -> bool {
         may_take_long(Resource::Records, query)
-    }
-
-    fn test(column: Column, is: Is) -> Condition {
-        Condition::Test(hindsight_filter::condition::Test {
-            column,
-            is,
-            negated: false,
-        })
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{
     conformance::{
         World,
         backends::{is_migrated_once, lists_that_cost_the_page, lists_that_find_few, refusal},
-        fixtures::{everything, kind, record, result, summary},
+        fixtures::{everything, kind, record, result, summary, test},
     },
     driver::{
         Database as _, Purpose, Reader as _, Work,
@@ -22,7 +22,7 @@ use crate::{
 };
 use hindsight_filter::{
     Order,
-    condition::{Column, Condition, Is, ObjectField, Test, Value},
+    condition::{Column, Is, ObjectField, Value},
     model::Resource,
 };
 
@@ -258,11 +258,10 @@ async fn of_a_label_and_a_parent_of_many_rows_the_rarer_leads_to_a_sorted_list()
     ] {
         let query = ListQuery {
             scope: scope.parse().unwrap(),
-            condition: Condition::Test(Test {
-                column: Column::Label("team".to_owned()),
-                is: Is::Equal(Value::Text("web".to_owned())),
-                negated: false,
-            }),
+            condition: test(
+                Column::Label("team".to_owned()),
+                Is::Equal(Value::Text("web".to_owned())),
+            ),
             order: Order::by(Column::Ended, true),
             ..everything()
         };
@@ -308,11 +307,10 @@ async fn names_that_begin_so_are_gathered_if_they_are_few_and_sought_in_order_if
         ("old-", by_end, "index of names (5000 rows)", "old-5999"),
     ] {
         let query = ListQuery {
-            condition: Condition::Test(Test {
-                column: Column::Object(ObjectField::Name),
-                is: Is::StartsWith(prefix.to_owned()),
-                negated: false,
-            }),
+            condition: test(
+                Column::Object(ObjectField::Name),
+                Is::StartsWith(prefix.to_owned()),
+            ),
             order,
             limit: NonZeroU32::new(7).unwrap(),
             ..everything()
@@ -346,11 +344,7 @@ async fn any_value_of_a_label_is_each_of_few_values() {
         ("none", "scan of all rows in order", 0),
     ] {
         let query = ListQuery {
-            condition: Condition::Test(Test {
-                column: Column::Label(key.to_owned()),
-                is: Is::Present,
-                negated: false,
-            }),
+            condition: test(Column::Label(key.to_owned()), Is::Present),
             ..everything()
         };
         let plan = world.store.explain(Resource::Records, &query, 9).await;

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use serde_json::json;
-use sqlx::{Executor as _, Row as _};
+use sqlx::{Executor as _, Row as _, postgres::PgConnection};
 
 use super::{MANY, connect};
 use crate::{
@@ -12,32 +12,42 @@ use crate::{
         backends::{
             Database as _, PostgresDatabase, lists_that_cost_the_page, lists_that_find_few,
         },
-        fixtures::{everything, record, result},
+        fixtures::{everything, record, result, test},
         tests::postgres_server,
     },
     driver::postgres::bind::query,
     seam::{Change, ListQuery},
-    sql::{access_path::AccessPath, dialect::Dialect, list},
+    sql::{access_path::AccessPath, dialect::Dialect, list, statement::Statement},
 };
-use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test};
+use hindsight_filter::condition::{Column, Is, ObjectField};
 use hindsight_filter::model::Resource;
 
-#[tokio::test]
-async fn first_pages_cost_the_page() {
-    let Some(server) = postgres_server() else {
-        return;
-    };
-    let database = PostgresDatabase::fresh(&server).await;
+/// A database of many rows, and a connection to it.
+async fn of_many() -> Option<(PostgresDatabase, PgConnection)> {
+    let database = PostgresDatabase::fresh(&postgres_server()?).await;
     World::open(&database.url()).await.maintenance.close().await;
     let mut connection = connect(&database).await;
     sqlx::raw_sql(MANY).execute(&mut connection).await.unwrap();
+    Some((database, connection))
+}
+
+/// The lines of the plan of a statement.
+async fn plan(connection: &mut PgConnection, statement: &Statement) -> Vec<String> {
+    let explain = statement.prefixed("EXPLAIN ");
+    let rows = query(&explain).fetch_all(connection).await.unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+#[tokio::test]
+async fn first_pages_cost_the_page() {
+    let Some((database, mut connection)) = of_many().await else {
+        return;
+    };
     for (name, resource, wanted, path) in lists_that_cost_the_page() {
         for part in list::parts(resource, &wanted) {
             let statement =
                 list::list(Dialect::Postgres, resource, &wanted, part, path, 50).unwrap();
-            let explain = statement.prefixed("EXPLAIN ");
-            let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
-            let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+            let plan = plan(&mut connection, &statement).await;
             // Among rows of one time alone, as they come from an index.
             let plan = plan.join("\n").replace("Incremental Sort", "");
             for costly in ["Sort  (", "Seq Scan on results", "Seq Scan on records"] {
@@ -50,13 +60,9 @@ async fn first_pages_cost_the_page() {
 
 #[tokio::test]
 async fn few_rows_are_found_by_their_own_index() {
-    let Some(server) = postgres_server() else {
+    let Some((database, mut connection)) = of_many().await else {
         return;
     };
-    let database = PostgresDatabase::fresh(&server).await;
-    World::open(&database.url()).await.maintenance.close().await;
-    let mut connection = connect(&database).await;
-    sqlx::raw_sql(MANY).execute(&mut connection).await.unwrap();
     for (index, wanted) in lists_that_find_few() {
         let part = list::Part::With;
         let list = list::list(
@@ -68,11 +74,7 @@ async fn few_rows_are_found_by_their_own_index() {
             50,
         )
         .unwrap();
-        let rows = query(&list.prefixed("EXPLAIN "))
-            .fetch_all(&mut connection)
-            .await
-            .unwrap();
-        let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        let plan = plan(&mut connection, &list).await;
         assert!(
             plan.iter().any(|line| line.contains(index)),
             "{index}: {plan:#?}"
@@ -103,11 +105,10 @@ async fn names_that_begin_so_are_sought_in_order_if_they_are_many() {
     connection.execute("ANALYZE records").await.unwrap();
     for (prefix, goes_on, newest) in [("rare-", false, "rare-9"), ("old-", true, "old-899")] {
         let query = ListQuery {
-            condition: Condition::Test(Test {
-                column: Column::Object(ObjectField::Name),
-                is: Is::StartsWith(prefix.to_owned()),
-                negated: false,
-            }),
+            condition: test(
+                Column::Object(ObjectField::Name),
+                Is::StartsWith(prefix.to_owned()),
+            ),
             limit: NonZeroU32::new(7).unwrap(),
             ..everything()
         };
