@@ -95,21 +95,22 @@ async fn found<D: Database>(
         Some(state) if query.tests.is_empty() => Some(state.versions),
         _ => None,
     };
+    let mut parts = sql::Parts::Scan;
     let found = match sql::is_by_names(dialect, query) && !query.tests.is_empty() {
-        true => found_by_names(reader, query, &mut total).await?,
+        true => found_by_names(reader, query, &mut total, &mut parts).await?,
         false => None,
     };
     let rows = match found {
         Some(rows) => rows,
         None => {
-            let few = few(reader, dialect, query, pipeline, &mut total).await?;
+            let few = few(reader, dialect, query, pipeline, &mut total, parts).await?;
             let page = few.unwrap_or_else(|| sql::page(dialect, query, pipeline));
             reader.rows(&page).await?
         }
     };
     let total = match total {
         Some(total) => total,
-        None => counted(reader, dialect, query, pipeline, &rows).await?,
+        None => counted(reader, dialect, query, pipeline, &rows, parts).await?,
     };
     let (mut ids, mut taken, mut more) = (Vec::new(), 0_usize, false);
     for row in rows {
@@ -134,6 +135,7 @@ async fn found_by_names(
     reader: &mut dyn Reader,
     query: &PipelineQuery,
     total: &mut Option<i64>,
+    parts: &mut sql::Parts,
 ) -> Result<Option<Vec<Row>>, Error> {
     if !is_indexed(&query.order) {
         return Ok(None);
@@ -142,10 +144,14 @@ async fn found_by_names(
     if near.len() > query.limit as usize {
         return Ok(Some(near));
     }
+    if sql::has_trigrams(query) {
+        *parts = sql::Parts::Trigrams;
+        reader.rows(&sql::by_index_alone()).await?;
+    }
     if query.order != PipelineColumn::CreatedAt {
         return Ok(None);
     }
-    let page = reader.rows(&sql::counted_page(query)).await?;
+    let page = reader.rows(&sql::counted_page(query, *parts)).await?;
     *total = page.first().map(|row| row.int(3)).transpose()?.flatten();
     Ok(Some(page))
 }
@@ -158,12 +164,13 @@ async fn few(
     query: &PipelineQuery,
     pipeline: i64,
     total: &mut Option<i64>,
+    parts: sql::Parts,
 ) -> Result<Option<Statement>, Error> {
     let has_index = is_indexed(&query.order) && !sql::is_by_names(dialect, query);
     if !is_led(query) && (query.tests.is_empty() || has_index) {
         return Ok(None);
     }
-    let few = sql::row_ids(dialect, query, pipeline, SORTED + 1);
+    let few = sql::row_ids(dialect, query, pipeline, SORTED + 1, parts);
     let rows = reader.rows(&few).await?;
     let rows: Vec<i64> = rows
         .iter()
@@ -184,6 +191,7 @@ async fn counted(
     query: &PipelineQuery,
     pipeline: i64,
     page: &[Row],
+    parts: sql::Parts,
 ) -> Result<i64, Error> {
     let (mut before, mut last) = (0, None);
     if query.after.is_none() && !query.tests.is_empty() {
@@ -196,7 +204,7 @@ async fn counted(
             (before, last) = (0, None);
         }
     }
-    let count = sql::count(dialect, query, pipeline, last.as_ref());
+    let count = sql::count(dialect, query, pipeline, last.as_ref(), parts);
     let row = reader.row(&count).await?;
     let rest = row.map(|row| row.int(0)).transpose()?.flatten();
     Ok(before + rest.unwrap_or_default())

@@ -20,6 +20,31 @@ const LONGEST_PATTERN: usize = 10_000;
 /// So many next rows in order are looked at, before all short rows are.
 const NEAR: i64 = 2000;
 
+/// So many trigrams of a part of a text are looked for at most.
+const TRIGRAMS: usize = 16;
+
+/// How rows are found that have a part of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    /// Each row is looked at, which is fastest where most have it.
+    Scan,
+    /// By the trigrams of short rows.
+    Trigrams,
+}
+
+/// Whether trigrams tell which short rows may pass.
+pub(crate) fn has_trigrams(query: &PipelineQuery) -> bool {
+    let mut tests = query.tests.iter();
+    tests.any(
+        |(_, test)| matches!(test, PipelineTest::Substring(part) if !trigrams(part).is_empty()),
+    )
+}
+
+/// The statement after which PostgreSQL finds rows by trigrams in its index alone: those of each row take 4 µs.
+pub(crate) fn by_index_alone() -> Statement {
+    Statement::new("SET LOCAL enable_seqscan = off")
+}
+
 /// Whether the short rows of PostgreSQL have all that a list asks of pipelines.
 pub(crate) fn is_by_names(dialect: Dialect, query: &PipelineQuery) -> bool {
     let has = |(column, test): &(PipelineColumn, PipelineTest)| match (column, test) {
@@ -35,12 +60,21 @@ pub(crate) fn is_by_names(dialect: Dialect, query: &PipelineQuery) -> bool {
 }
 
 /// Appends the table of rows that are counted or numbered, and that they pass.
-fn passing(out: &mut Statement, dialect: Dialect, query: &PipelineQuery, pipeline: i64) {
+fn passing(
+    out: &mut Statement,
+    dialect: Dialect,
+    query: &PipelineQuery,
+    pipeline: i64,
+    parts: Parts,
+) {
     match &query.scope {
         PipelineScope::Namespace(namespace) if is_by_names(dialect, query) => {
             out.push(" FROM pipeline_names WHERE namespace = ")
                 .bind(namespace.as_str());
             tests(out, dialect, query, true);
+            if parts == Parts::Trigrams {
+                with_trigrams(out, query);
+            }
         }
         scope => {
             from(out, scope, pipeline);
@@ -69,10 +103,11 @@ pub(crate) fn count(
     query: &PipelineQuery,
     pipeline: i64,
     after: Option<&Place>,
+    parts: Parts,
 ) -> Statement {
     let mut out = Statement::new("SELECT count(*)");
     match after {
-        None => passing(&mut out, dialect, query, pipeline),
+        None => passing(&mut out, dialect, query, pipeline, parts),
         Some(_) => {
             from(&mut out, &query.scope, pipeline);
             tests(&mut out, dialect, query, false);
@@ -88,9 +123,10 @@ pub(crate) fn row_ids(
     query: &PipelineQuery,
     pipeline: i64,
     most: i64,
+    parts: Parts,
 ) -> Statement {
     let mut out = Statement::new("SELECT row_id");
-    passing(&mut out, dialect, query, pipeline);
+    passing(&mut out, dialect, query, pipeline, parts);
     out.push(" LIMIT ").bind(most);
     out.planned_anew()
 }
@@ -112,10 +148,10 @@ pub(crate) fn near(query: &PipelineQuery) -> Statement {
 }
 
 /// The same of all pipelines that pass, in the order of time, each with how many these are. PostgreSQL alone.
-pub(crate) fn counted_page(query: &PipelineQuery) -> Statement {
+pub(crate) fn counted_page(query: &PipelineQuery, parts: Parts) -> Statement {
     let dialect = Dialect::Postgres;
     let mut out = Statement::new("WITH passed AS MATERIALIZED (SELECT id, create_s");
-    passing(&mut out, dialect, query, 0);
+    passing(&mut out, dialect, query, 0, parts);
     out.push(") SELECT id, bytes, create_s, total FROM (SELECT id AS next FROM passed WHERE TRUE");
     beyond(&mut out, dialect, query, query.after.as_ref());
     ordered(&mut out, dialect, query);
@@ -278,6 +314,33 @@ fn has_part(out: &mut Statement, dialect: Dialect, short: bool, column: &'static
     out.push(" LIKE ")
         .bind(pattern.as_str())
         .push(" ESCAPE '\\'");
+}
+
+/// Appends that the trigrams of short rows include those of the parts that are looked for.
+fn with_trigrams(out: &mut Statement, query: &PipelineQuery) {
+    for (column, test) in &query.tests {
+        let PipelineTest::Substring(part) = test else {
+            continue;
+        };
+        let trigrams = trigrams(part);
+        if !trigrams.is_empty() {
+            out.push(" AND trigrams(").push(name(column)).push(") @> ");
+            out.bind(Bind::Texts(trigrams));
+        }
+    }
+}
+
+/// The first trigrams of a part of a text in lower case.
+fn trigrams(part: &str) -> Vec<String> {
+    let chars: Vec<char> = part.to_ascii_lowercase().chars().collect();
+    let mut trigrams: Vec<String> = chars
+        .windows(3)
+        .map(|three| three.iter().collect())
+        .collect();
+    trigrams.sort_unstable();
+    trigrams.dedup();
+    trigrams.truncate(TRIGRAMS);
+    trigrams
 }
 
 /// Whether a part of a text can be looked for by `LIKE`, which makes no copy of each text. That of SQLite ends a pattern at NUL.
