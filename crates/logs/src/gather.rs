@@ -124,7 +124,7 @@ impl Gatherer {
         let lines = Lines::new(first, text, times, holes);
         let mut lines = lines.map_err(|wrong| Damaged(wrong.to_string()))?;
         self.redactions += redaction.apply(&mut lines);
-        for part in chunks_of(&lines) {
+        for part in chunks_of(&lines, MAX_CHUNK) {
             self.keep(&part)?;
         }
         Ok(())

@@ -16,7 +16,7 @@ pub use chunk::{Chunk, Damaged, Effort, Head, decode, encode};
 pub use gather::{Gathered, Gatherer};
 pub use grep::{Hit, Pattern, PatternError, excerpt};
 pub use lines::{Lines, MAX_LINE, Wrong, ends};
-pub use merge::{MAX_CHUNK, chunks_of, first_merged};
+pub use merge::{MAX_CHUNK, MAX_PACKED, MAX_PACKED_LINES, chunks_of, first_merged};
 pub use read::{Chunks, Reader, Selection, Window};
 pub use redact::Redaction;
 pub use template::{Template, TemplateError, Variable};

@@ -7,6 +7,10 @@ use super::{Head, Lines, ends};
 
 /// Most bytes of text of one chunk, unless its only line has more.
 pub const MAX_CHUNK: usize = 1 << 20;
+/// Most bytes of text of chunks that stay as they are, likewise.
+pub const MAX_PACKED: usize = 4 << 20;
+/// So many lines of several chunks become one at most: the time of a line takes eight bytes in memory.
+pub const MAX_PACKED_LINES: i64 = 1 << 17;
 
 /// From which line on chunks are to be written anew when so many bytes are appended after them; `last`
 /// are the heads of the last chunks, in order. With `all`, for a log that is sealed, also those that are
@@ -27,13 +31,13 @@ pub fn first_merged(last: &[Head], bytes: usize, all: bool) -> Option<i64> {
     from
 }
 
-/// The chunks that lines become. One ends before it has more than [`MAX_CHUNK`] bytes.
+/// The chunks that lines become. One ends before it has more than `most` bytes.
 #[must_use]
-pub fn chunks_of(lines: &Lines) -> Vec<Lines> {
+pub fn chunks_of(lines: &Lines, most: usize) -> Vec<Lines> {
     let (mut chunks, mut from, mut began, mut before) = (Vec::new(), 0, 0, 0);
     let mut count = 0;
     for (at, end) in ends(&lines.text).enumerate() {
-        if end - began > MAX_CHUNK && at > from {
+        if end - began > most && at > from {
             chunks.push(lines.slice(from..at));
             (from, began) = (at, before);
         }
@@ -107,10 +111,10 @@ mod tests {
         let line = ["x".repeat(99), "\n".to_owned()].concat();
         let count = MAX_CHUNK / 100 * 2 + 5;
         let all = Lines::new(3, line.repeat(count).into(), vec![1; count], Vec::new()).unwrap();
-        let chunks = chunks_of(&all);
+        let chunks = chunks_of(&all, MAX_CHUNK);
         assert_eq!(chunks.len(), 3);
         assert!(chunks.iter().all(|chunk| chunk.text.len() <= MAX_CHUNK));
         assert_eq!(Lines::joined(&chunks), all);
-        assert_eq!(chunks_of(&Lines::default()), []);
+        assert_eq!(chunks_of(&Lines::default(), MAX_CHUNK), []);
     }
 }

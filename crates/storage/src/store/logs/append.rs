@@ -1,6 +1,9 @@
 //! Appending lines: which of them are new, which chunks they become, and one transaction for all sources.
 
-use hindsight_logs::{Chunk, Effort, Head, Lines, Window, chunks_of, decode, encode, first_merged};
+use hindsight_logs::{
+    Chunk, Effort, Head, Lines, MAX_CHUNK, MAX_PACKED, Window, chunks_of, decode, encode,
+    first_merged,
+};
 use jiff::Timestamp;
 
 use super::{RACES, lost, new_version};
@@ -287,10 +290,14 @@ pub(super) async fn chunked(
 ) -> Result<Vec<NewChunk>, Error> {
     let bytes: usize = texts.iter().map(|lines| lines.text.len()).sum();
     let is_small = effort == Effort::Quick && bytes < HEAVY;
+    let most = match effort {
+        Effort::Quick => MAX_CHUNK,
+        Effort::Thorough => MAX_PACKED,
+    };
     let make = move || {
         let mut byte = first_byte;
         let mut chunks = Vec::new();
-        for lines in texts.iter().flat_map(chunks_of) {
+        for lines in texts.iter().flat_map(|lines| chunks_of(lines, most)) {
             let head = Head::of(&lines, byte);
             byte += head.bytes;
             chunks.push(NewChunk {

@@ -8,7 +8,7 @@
 use std::{num::NonZeroU32, time::Instant};
 
 use bytes::Bytes;
-use hindsight_logs::{Effort, Head, Lines, MAX_CHUNK, Window, decode};
+use hindsight_logs::{Effort, Head, Lines, MAX_PACKED, MAX_PACKED_LINES, Window, decode};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -142,11 +142,12 @@ async fn missing<D: Database, T>(
 
 /// Of consecutive chunks the first ones that fit in one.
 fn together(mut heads: Vec<(Head, i64)>) -> Vec<(Head, i64)> {
-    let (mut bytes, mut count) = (0, 0);
+    let (mut bytes, mut lines, mut count) = (0, 0, 0);
     let mut may_follow = true;
     for (head, _) in &heads {
         bytes += usize::try_from(head.bytes).unwrap_or(usize::MAX / 2);
-        if count > 0 && (!may_follow || bytes > MAX_CHUNK) {
+        lines += head.lines;
+        if count > 0 && (!may_follow || bytes > MAX_PACKED || lines > MAX_PACKED_LINES) {
             break;
         }
         may_follow = head.is_closed;
@@ -177,4 +178,32 @@ async fn place<D: Database>(store: &SqlStore<D>, made: &mut [NewChunk]) -> Resul
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_go_together_up_to_a_size_and_a_number_of_lines() {
+        let head = |lines, bytes, is_closed| {
+            let head = Head {
+                first_line: 0,
+                lines,
+                first_byte: 0,
+                bytes,
+                min_us: 0,
+                max_us: 0,
+                is_closed,
+            };
+            (head, 1)
+        };
+        let mib = 1 << 20;
+        let count = |heads: Vec<(Head, i64)>| together(heads).len();
+        assert_eq!(count(vec![head(9, mib, true); 6]), 4);
+        assert_eq!(count(vec![head(MAX_PACKED_LINES / 2, 100, true); 6]), 2);
+        assert_eq!(count(vec![head(MAX_PACKED_LINES * 2, mib, true); 2]), 1);
+        assert_eq!(count(vec![head(1, 9 * mib, true); 2]), 1);
+        assert_eq!(count(vec![head(9, 100, false); 2]), 1);
+    }
 }

@@ -1,5 +1,7 @@
 //! Chunks of sealed logs that lie outside.
 
+use std::sync::LazyLock;
+
 use hindsight_logs::{Lines, Reader, Selection, ends};
 
 use super::*;
@@ -36,14 +38,17 @@ fn logs(world: &World) -> &dyn LogStore {
     &**world.logs.as_ref().unwrap()
 }
 
-/// A text of about 2.5 MiB, so that it has three chunks.
+/// A text of about 8.3 MiB, so that it has three chunks.
 fn text() -> Vec<u8> {
-    let noise = Dice::new(5).bytes(2600 << 10);
-    let lines = noise.chunks(1 << 10).flat_map(|line| {
-        let line = line.iter().map(|byte| byte % 16 + b'a');
-        line.chain([b'\n'])
+    static TEXT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let noise = Dice::new(5).bytes(8500 << 10);
+        let lines = noise.chunks(1 << 10).flat_map(|line| {
+            let line = line.iter().map(|byte| byte % 16 + b'a');
+            line.chain([b'\n'])
+        });
+        lines.collect()
     });
-    lines.collect()
+    TEXT.clone()
 }
 
 async fn append(world: &World, run: &str, first: i64, text: Vec<u8>) -> StoredLog {
