@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size sql test-sql bench-sql lint-sql bench-kfp kfp-test
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size sql test-sql bench-sql lint-sql bench-kfp bench-workflows kfp-test
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -97,6 +97,12 @@ bench-ray: postgres
 bench-kfp: SIZE = 100000
 bench-kfp: postgres
 	SIZE='$(SIZE)' tests/with-postgres $(CARGO) bench --locked --package hindsight-kfp --bench kfp
+
+# WORKFLOWS workflows of 20 steps at once on one controller, on the simulator. STRICT=1 fails where fewer than 200 steps
+# start in a second, or the controller takes more than 150 MiB or two writes of status for a step.
+WORKFLOWS ?= 1000
+bench-workflows:
+	WORKFLOWS='$(WORKFLOWS)' $(CARGO) bench --locked --package hindsight-controller --bench workflows
 
 # Calls of known callers beside calls of anybody, and small calls beside a caller who asks for much.
 bench-isolation: postgres

@@ -10,10 +10,10 @@ use std::{
 
 use kubesim::Listening;
 
-use crate::server::Server;
-
-/// Ticks of the clock in a second, by which the system counts the time of processes.
-const TICKS: f64 = 100.0;
+use crate::{
+    server::Server,
+    system::{self, cpu, memory_kib},
+};
 
 #[derive(Debug)]
 pub struct Watcher {
@@ -86,19 +86,13 @@ impl Watcher {
             .map_or(0, |count| count.parse().unwrap())
     }
 
-    fn memory(&self, name: &str) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
-    }
-
     pub fn rss_kib(&self) -> u64 {
-        self.memory("VmRSS:")
+        memory_kib(self.child.id(), "VmRSS:")
     }
 
     /// The most that was ever resident.
     pub fn peak_mib(&self) -> u64 {
-        self.memory("VmHWM:") / 1024
+        memory_kib(self.child.id(), "VmHWM:") / 1024
     }
 
     /// Seconds of processors that it took.
@@ -106,26 +100,7 @@ impl Watcher {
         cpu(self.child.id())
     }
 
-    pub async fn stop(mut self) {
-        let id = self.child.id().to_string();
-        Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        let ended = tokio::task::spawn_blocking(move || self.child.wait().unwrap());
-        assert!(ended.await.unwrap().success(), "the watcher ended in order");
+    pub async fn stop(self) {
+        system::stop(self.child).await;
     }
-}
-
-/// Seconds of processors that a process took.
-pub fn cpu(id: u32) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
-    let fields: Vec<&str> = stat
-        .rsplit_once(')')
-        .unwrap()
-        .1
-        .split_whitespace()
-        .collect();
-    let ticks: f64 = [fields[11], fields[12]]
-        .map(|field| field.parse::<f64>().unwrap())
-        .iter()
-        .sum();
-    ticks / TICKS
 }
