@@ -8,6 +8,7 @@
 mod blows;
 mod check;
 mod logs;
+mod workflows;
 
 use std::{
     collections::HashMap,

@@ -5,7 +5,6 @@
     reason = "tests may panic, and tell what they skip"
 )]
 
-mod chaos;
 mod custom;
 mod delegated;
 mod ends;

@@ -16,7 +16,8 @@ fn made(record: &pb::Record) -> Timestamp {
     Timestamp::new(at.seconds, at.nanos).unwrap()
 }
 
-fn object(record: &pb::Record) -> Value {
+/// The object of a record.
+pub fn object(record: &pb::Record) -> Value {
     serde_json::from_slice(&record.data.as_ref().unwrap().value).unwrap()
 }
 
