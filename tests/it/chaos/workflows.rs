@@ -103,7 +103,8 @@ fn going_on(sim: &Sim) -> Vec<Value> {
 async fn play(db: String, cluster: Option<&Cluster>) {
     let (count, steps, pause) = match variable("HINDSIGHT_TEST_WORKFLOWS") {
         None => (40, 8, Duration::from_millis(800)),
-        Some(count) => (count.parse().unwrap(), 20, Duration::from_secs(3)),
+        // With each blow tens of thousands of Jobs are listed anew.
+        Some(count) => (count.parse().unwrap(), 20, Duration::from_secs(15)),
     };
     let settings = Settings {
         calls: 4_000_000,
@@ -125,7 +126,8 @@ async fn play(db: String, cluster: Option<&Cluster>) {
     controllers.start(&sim).await;
     let mut dice = Dice::new(7);
     let patience = Duration::from_secs(200 + count);
-    let (began, mut next_blow) = (Instant::now(), Instant::now() + pause);
+    let began = Instant::now();
+    let (mut next_fault, mut next_blow) = (began, began + pause);
     let mut number = 0;
     // Until nearly all have ended.
     while number < count || going_on(&sim).len() as u64 > count / 20 {
@@ -140,11 +142,19 @@ async fn play(db: String, cluster: Option<&Cluster>) {
                 number += 1;
             }
         }
-        strike(&sim, &mut dice);
+        if Instant::now() >= next_fault {
+            strike(&sim, &mut dice);
+            next_fault = Instant::now() + pause / 20;
+        }
         if Instant::now() >= next_blow {
-            controllers.replace(&sim).await;
+            // One that starts reads all Jobs first.
+            if number < count || dice.below(4) == 0 {
+                controllers.replace(&sim).await;
+            }
             stage.strike(&mut dice, cluster);
             next_blow = Instant::now() + pause.mul_f64(0.5 + dice.share());
+            let (left, time) = (going_on(&sim).len(), began.elapsed().as_secs());
+            eprintln!("{time} s: {left} of {number} go on");
         }
         let wait = if number < count { 20 } else { 200 };
         sleep(Duration::from_millis(wait)).await;
@@ -202,6 +212,9 @@ fn check(sim: &Sim) -> BTreeSet<String> {
         assert!(is_new(&workflow));
         let (name, status) = (&workflow["metadata"]["name"], &workflow["status"]);
         let has_failed = status["phase"] == "Failed";
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        let mut failed = conditions.filter(|one| one["type"] == "Failed");
+        let failed = failed.next().map(|one| text(&one["lastTransitionTime"]));
         for (step, spec) in workflow["spec"]["steps"].as_object().unwrap() {
             let job = jobs.get(&format!("{name}/\"{step}\""));
             let known = &status["statuses"][step];
@@ -215,6 +228,11 @@ fn check(sim: &Sim) -> BTreeSet<String> {
                 continue;
             };
             assert_eq!(known["reference"]["uid"], job["metadata"]["uid"]);
+            let created = text(&job["metadata"]["creationTimestamp"]);
+            assert!(
+                failed.as_ref().is_none_or(|failed| created <= *failed),
+                "{name}/{step} was created at {created}, after it failed at {failed:?}"
+            );
             for before in spec["dependencies"].as_array().into_iter().flatten() {
                 let before = before.as_str().unwrap();
                 assert_eq!(
@@ -222,10 +240,7 @@ fn check(sim: &Sim) -> BTreeSet<String> {
                     "{name}: {before} before {step}"
                 );
                 let end = &jobs[&format!("{name}/\"{before}\"")]["status"]["completionTime"];
-                assert!(
-                    text(end) <= text(&job["metadata"]["creationTimestamp"]),
-                    "{name}: {before} before {step}"
-                );
+                assert!(text(end) <= created, "{name}: {before} before {step}");
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::{
 
 /// The statement with its values bound. Lists are bound as JSON.
 pub(super) fn query(statement: &Statement) -> Query<'_, Sqlite, SqliteArguments> {
-    let mut query = sqlx::query(AssertSqlSafe(statement.text().to_owned()));
+    let mut query = sqlx::query(AssertSqlSafe(unnumbered(statement.text())));
     for bind in statement.binds() {
         query = match bind {
             Bind::Text(text) => query.bind(text.as_deref()),
@@ -36,6 +36,20 @@ pub(super) fn query(statement: &Statement) -> Query<'_, Sqlite, SqliteArguments>
         };
     }
     query
+}
+
+/// A text with `?` instead of `$1`, `$2`, which come in this order, once each. SQLite keeps numbered ones as names, which are
+/// compared with all that came before, and again wherever one is bound.
+fn unnumbered(text: &str) -> String {
+    let mut parts = text.split('$');
+    let mut out = String::with_capacity(text.len());
+    out += parts.next().unwrap_or_default();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        out.push(if rest.len() < part.len() { '?' } else { '$' });
+        out += rest;
+    }
+    out
 }
 
 /// Identifiers as [`Dialect::one_of`](crate::sql::dialect::Dialect) reads them: UUIDs in
@@ -92,5 +106,17 @@ impl SqlRow for SqliteRow {
         numbers
             .map(|number| number.parse().map_err(corrupt))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unnumbered;
+
+    #[test]
+    fn placeholders_lose_their_numbers_and_paths_of_json_stay() {
+        let text = "SELECT json_extract(a, '$.b') FROM t WHERE a = $1 AND b IN ($2, $10)";
+        let wanted = "SELECT json_extract(a, '$.b') FROM t WHERE a = ? AND b IN (?, ?)";
+        assert_eq!(unnumbered(text), wanted);
     }
 }
