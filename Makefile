@@ -184,8 +184,9 @@ chaos-logs: postgres
 	HINDSIGHT_TEST_LOGGED_RUNS=$(LOGGED_RUNS) tests/with-postgres $(CARGO) test --locked $(CHAOS_BUILD) --test it chaos::logs -- --nocapture --test-threads=1
 
 # CHAOS_WORKFLOWS workflows of 20 steps while controllers, watcher, server and PostgreSQL are killed and the API server
-# errs: each step has one Job after those it depends on, and every end is stored.
+# errs: each step has one Job after those it depends on, and every end is stored. Debug builds are too slow for it.
 CHAOS_WORKFLOWS ?= 2000
+chaos-workflows: CHAOS_BUILD = --release
 chaos-workflows: postgres
 	$(CARGO) build --locked $(CHAOS_BUILD) --workspace --bins
 	HINDSIGHT_TEST_WORKFLOWS=$(CHAOS_WORKFLOWS) tests/with-postgres $(CARGO) test --locked $(CHAOS_BUILD) --test it chaos::workflows -- --nocapture --test-threads=1
