@@ -17,9 +17,9 @@ use crate::{
 
 const NAME: &str = "ci/results/r/logs/run";
 
-/// A text of 3 MiB, of lines that compress little.
+/// A text of 9 MiB, three parts, of lines that compress little.
 fn text() -> Vec<u8> {
-    let mut text = noise(3 << 20);
+    let mut text = noise(9 << 20);
     for (at, byte) in text.iter_mut().enumerate() {
         *byte = if at % 100 == 99 {
             b'\n'
