@@ -14,7 +14,7 @@ use proptest::{
 use crate::{at, on_databases, pipeline, spec, tags, version};
 
 /// Texts that databases may order, compare or escape otherwise than Rust does.
-const TEXTS: [&str; 12] = [
+const TEXTS: [&str; 17] = [
     "",
     "a",
     "A",
@@ -27,6 +27,12 @@ const TEXTS: [&str; 12] = [
     "\u{1F600}",
     "\\",
     "z'\"",
+    // With parts of three characters and more.
+    "Trainer_É%",
+    "RAINER_",
+    "rainer_É",
+    "rainer_é",
+    "\u{130}stanbul \u{1F600}x",
 ];
 
 const TAGS: [(&str, &str); 4] = [("team", "a"), ("team", "A"), ("é", "%"), ("$.a", "1")];
@@ -158,6 +164,35 @@ async fn kfp_22_lists_of_pipelines_are_those_of_the_model() {
             };
             let page = async |query: Query| store.pipelines(&query).await.unwrap();
             compare(&all, query, page).await;
+        }
+    })
+    .await;
+}
+
+/// Each text as a part of either name, in the orders in which parts are looked for in different ways.
+#[tokio::test]
+async fn kfp_22_parts_of_names_are_found_whatever_their_characters() {
+    on_databases(async |store| {
+        let all = pipelines(&*store).await;
+        let page = async |query: Query| store.pipelines(&query).await.unwrap();
+        for part in TEXTS {
+            for field in [Field::Name, Field::DisplayName] {
+                for order in [Field::CreatedAt, Field::Name, Field::Description] {
+                    let test = Test::Substring(part.to_owned());
+                    let query = Query {
+                        scope: namespace(),
+                        predicates: vec![Predicate::new(field.clone(), test).unwrap()],
+                        sort: Sort {
+                            field: order,
+                            descending: false,
+                        },
+                        after: None,
+                        size: 20,
+                        room: usize::MAX,
+                    };
+                    compare(&all, query, page).await;
+                }
+            }
         }
     })
     .await;

@@ -34,13 +34,10 @@ pub(crate) enum Parts {
 
 /// Whether trigrams tell which short rows may pass.
 pub(crate) fn has_trigrams(query: &PipelineQuery) -> bool {
-    let mut tests = query.tests.iter();
-    tests.any(
-        |(_, test)| matches!(test, PipelineTest::Substring(part) if !trigrams(part).is_empty()),
-    )
+    sought(query).is_some()
 }
 
-/// The statement after which PostgreSQL finds rows by trigrams in its index alone: those of each row take 4 µs.
+/// The statement after which PostgreSQL looks for trigrams in their index alone: to compare those of each row takes 4 µs.
 pub(crate) fn by_index_alone() -> Statement {
     Statement::new("SET LOCAL enable_seqscan = off")
 }
@@ -69,12 +66,12 @@ fn passing(
 ) {
     match &query.scope {
         PipelineScope::Namespace(namespace) if is_by_names(dialect, query) => {
-            out.push(" FROM pipeline_names WHERE namespace = ")
-                .bind(namespace.as_str());
+            match sought(query).filter(|_| parts == Parts::Trigrams) {
+                None => out.push(" FROM pipeline_names"),
+                Some((column, trigrams)) => with_trigrams(out, column, trigrams),
+            };
+            out.push(" WHERE namespace = ").bind(namespace.as_str());
             tests(out, dialect, query, true);
-            if parts == Parts::Trigrams {
-                with_trigrams(out, query);
-            }
         }
         scope => {
             from(out, scope, pipeline);
@@ -316,18 +313,28 @@ fn has_part(out: &mut Statement, dialect: Dialect, short: bool, column: &'static
         .push(" ESCAPE '\\'");
 }
 
-/// Appends that the trigrams of short rows include those of the parts that are looked for.
-fn with_trigrams(out: &mut Statement, query: &PipelineQuery) {
-    for (column, test) in &query.tests {
-        let PipelineTest::Substring(part) = test else {
-            continue;
-        };
-        let trigrams = trigrams(part);
-        if !trigrams.is_empty() {
-            out.push(" AND trigrams(").push(name(column)).push(") @> ");
-            out.bind(Bind::Texts(trigrams));
-        }
-    }
+/// The longest part that is looked for, by its trigrams. What other parts there are is compared in the rows that have these.
+fn sought(query: &PipelineQuery) -> Option<(&PipelineColumn, Vec<String>)> {
+    let parts = query.tests.iter().filter_map(|(column, test)| match test {
+        PipelineTest::Substring(part) => Some((column, trigrams(part))),
+        _ => None,
+    });
+    let longest = parts.max_by_key(|(_, trigrams)| trigrams.len());
+    longest.filter(|(_, trigrams)| !trigrams.is_empty())
+}
+
+/// Appends the short rows that have these trigrams. With nothing else to go by (`OFFSET 0` keeps other tests out), the
+/// planner cannot take another index and compare the trigrams of each row.
+fn with_trigrams<'o>(
+    out: &'o mut Statement,
+    column: &PipelineColumn,
+    trigrams: Vec<String>,
+) -> &'o mut Statement {
+    out.push(" FROM (SELECT * FROM pipeline_names WHERE trigrams(")
+        .push(name(column))
+        .push(") @> ")
+        .bind(Bind::Texts(trigrams))
+        .push(" OFFSET 0) AS alike")
 }
 
 /// The first trigrams of a part of a text in lower case.

@@ -16,8 +16,8 @@ use crate::{
         tests::postgres_server,
     },
     driver::postgres::bind::query,
-    seam::{Change, ListQuery},
-    sql::{access_path::AccessPath, dialect::Dialect, list, statement::Statement},
+    seam::{Change, ListQuery, PipelineColumn, PipelineQuery, PipelineScope, PipelineTest},
+    sql::{access_path::AccessPath, dialect::Dialect, list, pipelines, statement::Statement},
 };
 use hindsight_filter::condition::{Column, Is, ObjectField};
 use hindsight_filter::model::Resource;
@@ -121,5 +121,60 @@ async fn names_that_begin_so_are_sought_in_order_if_they_are_many() {
         assert_eq!((found.len(), first), (7, Some(newest)));
     }
     world.maintenance.close().await;
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn trigrams_of_names_are_looked_for_in_their_index_alone() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    World::open(&database.url()).await.maintenance.close().await;
+    let fill = "INSERT INTO pipelines (id, namespace, name, display_name, description, tags, create_s, bytes) \
+                SELECT 'p' || i, '', 'pipeline-' || i, 'Pipeline ' || i % 10, '', '{}', i, 100 \
+                FROM generate_series(1, 5000) AS i";
+    let mut connection = connect(&database).await;
+    connection.execute(fill).await.unwrap();
+    connection.execute("ANALYZE pipeline_names").await.unwrap();
+    connection.execute("BEGIN").await.unwrap();
+    query(&pipelines::by_index_alone())
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    let part = |column, part: &str| (column, PipelineTest::Substring(part.to_owned()));
+    let (name, display) = (PipelineColumn::Name, PipelineColumn::DisplayName);
+    // All names have the first one. Of two parts the longer one has fewer rows.
+    for (tests, index) in [
+        (vec![part(name.clone(), "LINE-")], "pipeline_names_parts"),
+        (
+            vec![part(name.clone(), "line-77"), part(display.clone(), "line")],
+            "pipeline_names_parts",
+        ),
+        (
+            vec![part(name, "ine"), part(display, "line 7")],
+            "pipeline_names_display_parts",
+        ),
+    ] {
+        let asked = PipelineQuery {
+            scope: PipelineScope::Namespace(String::new()),
+            tests,
+            order: PipelineColumn::CreatedAt,
+            descending: true,
+            order_chars: 256,
+            after: None,
+            limit: 20,
+            room: usize::MAX,
+        };
+        let plan = plan(
+            &mut connection,
+            &pipelines::counted_page(&asked, pipelines::Parts::Trigrams),
+        )
+        .await;
+        let scan = format!("Bitmap Index Scan on {index} ");
+        assert!(plan.iter().any(|line| line.contains(&scan)), "{plan:#?}");
+        let is_slow = |line: &&String| line.contains("Filter:") && line.contains("trigrams(");
+        assert_eq!(plan.iter().find(is_slow), None, "{plan:#?}");
+    }
     database.remove().await;
 }
