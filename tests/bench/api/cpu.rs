@@ -3,7 +3,10 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use crate::server::{Database, Server};
+use crate::server::{
+    Database, Server,
+    system::{fields, used},
+};
 
 /// What the processes of a bench have used so far.
 #[derive(Debug, Clone, Copy)]
@@ -53,22 +56,4 @@ fn cluster(postmaster: u32) -> Duration {
     });
     let children: Duration = children.map(|id| used(id, false)).sum();
     children + used(postmaster, true)
-}
-
-/// What a process used, of which `/proc` tells in hundredths of a second.
-fn used(process: u32, with_ended_children: bool) -> Duration {
-    let Some(fields) = fields(process) else {
-        return Duration::ZERO;
-    };
-    let until = if with_ended_children { 15 } else { 13 };
-    let ticks: u64 = fields[11..until].iter().sum();
-    Duration::from_millis(ticks * 10)
-}
-
-/// The numbers of `/proc/PID/stat` from the state on, which is no number and counts as 0.
-fn fields(process: u32) -> Option<Vec<u64>> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(')')?;
-    let numbers = fields.split_whitespace();
-    Some(numbers.map(|field| field.parse().unwrap_or(0)).collect())
 }

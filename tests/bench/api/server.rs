@@ -1,5 +1,8 @@
 //! The release binary as a server, on each database.
 
+#[path = "../system.rs"]
+pub mod system;
+
 use std::{
     io::{BufRead as _, BufReader},
     path::Path,
@@ -122,12 +125,7 @@ impl Server {
     }
 
     pub fn rss_kib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
-        let line = status
-            .lines()
-            .find(|line| line.starts_with("VmRSS:"))
-            .unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        system::memory_kib(self.id(), "VmRSS:")
     }
 
     /// `hindsight import FILE`, and what it printed.
@@ -143,12 +141,7 @@ impl Server {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    pub async fn stop(mut self) {
-        let id = self.child.id().to_string();
-        Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        let ended = tokio::task::spawn_blocking(move || self.child.wait().unwrap())
-            .await
-            .unwrap();
-        assert!(ended.success(), "the server ended with {ended}");
+    pub async fn stop(self) {
+        system::stop(self.child).await;
     }
 }

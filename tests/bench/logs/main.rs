@@ -67,6 +67,7 @@ async fn measured(database: &Database, size: usize, real: &(Vec<u8>, Vec<i64>)) 
     assert_eq!(usize::try_from(log.bytes).unwrap(), bytes);
     let share = packed(database).await;
     let packed_in = began.elapsed();
+    let peak = server::system::memory_kib(server.id(), "VmHWM:") / 1024;
     append_real(&server, real).await;
     let real_log = seal(&server, REAL).await;
     let real_share = packed(database).await;
@@ -97,6 +98,7 @@ async fn measured(database: &Database, size: usize, real: &(Vec<u8>, Vec<i64>)) 
         "append_mb_per_s": bytes_f / 1e6 / appended.as_secs_f64(),
         "seal_ms": sealed.as_millis(),
         "packed_s": packed_in.as_secs_f64(),
+        "peak_mib": peak,
         "stored_share": share,
         "real_build_kib": real_log.bytes >> 10,
         "real_build_share": real_share,

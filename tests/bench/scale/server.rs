@@ -1,5 +1,9 @@
 //! The release binary as a server over one database.
 
+#[path = "../system.rs"]
+#[expect(dead_code, reason = "other benches count processor time")]
+mod system;
+
 use std::{
     io::{BufRead as _, BufReader},
     process::{Child, Command, Stdio},
@@ -64,18 +68,10 @@ impl Server {
 
     /// The most memory it took since, in MiB.
     pub fn peak_mib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let mut lines = status.lines();
-        let line = lines.find(|line| line.starts_with("VmHWM:")).unwrap();
-        let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-        kib / 1024
+        system::memory_kib(self.child.id(), "VmHWM:") / 1024
     }
 
-    pub async fn stop(mut self) {
-        let id = self.child.id().to_string();
-        Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        let ended = tokio::task::spawn_blocking(move || self.child.wait().unwrap());
-        let ended = ended.await.unwrap();
-        assert!(ended.success(), "the server ended with {ended}");
+    pub async fn stop(self) {
+        system::stop(self.child).await;
     }
 }

@@ -24,8 +24,6 @@ mod measure;
 #[expect(dead_code, reason = "the bench of the API imports as well")]
 #[path = "../api/server.rs"]
 mod server;
-#[path = "../system.rs"]
-mod system;
 
 use std::{
     path::PathBuf,
@@ -144,7 +142,7 @@ async fn rate(
     let (sim, listening) = cluster().await;
     let server = Server::start(database).await;
     let watcher = Watcher::start(&listening, &server, arguments).await;
-    let before = (watcher.cpu(), system::cpu(server.id()));
+    let before = (watcher.cpu(), process::cpu(server.id()));
     let stored = Arc::new(AtomicU64::new(0));
     let began = Instant::now();
     let feeding = {
@@ -161,7 +159,7 @@ async fn rate(
     let share = |cpu: f64| (cpu * 1e6 / wanted as f64) as u64;
     let cpu = [
         watcher.cpu() - before.0,
-        system::cpu(server.id()) - before.1,
+        process::cpu(server.id()) - before.1,
     ];
     figures.value(label, &format!("{way}_watcher_cpu_us_a_run"), share(cpu[0]));
     figures.value(label, &format!("{way}_server_cpu_us_a_run"), share(cpu[1]));

@@ -10,9 +10,9 @@ use std::{
 
 use kubesim::Listening;
 
-use crate::{
-    server::Server,
-    system::{self, cpu, memory_kib},
+use crate::server::{
+    Server,
+    system::{self, memory_kib},
 };
 
 #[derive(Debug)]
@@ -103,4 +103,9 @@ impl Watcher {
     pub async fn stop(self) {
         system::stop(self.child).await;
     }
+}
+
+/// Seconds of processors that a process took.
+pub fn cpu(process: u32) -> f64 {
+    system::used(process, false).as_secs_f64()
 }

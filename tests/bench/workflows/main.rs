@@ -84,7 +84,7 @@ async fn main() -> ExitCode {
     assert_eq!(seen.jobs - before.jobs, steps, "each step has one Job");
     let id = controller.id();
     let peak = system::memory_kib(id, "VmHWM:") / 1024;
-    let cpu = system::cpu(id);
+    let cpu = system::used(id, false).as_secs_f64();
     system::stop(controller).await;
     let per_step = |number: f64| number / number_of(steps);
     let starts = number_of(steps) / took.as_secs_f64();
