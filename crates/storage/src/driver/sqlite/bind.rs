@@ -38,15 +38,23 @@ pub(super) fn query(statement: &Statement) -> Query<'_, Sqlite, SqliteArguments>
     query
 }
 
-/// A text with `?` instead of `$1`, `$2`, which come in this order, once each. SQLite keeps numbered ones as names, which are
-/// compared with all that came before, and again wherever one is bound.
+/// A text with `?` instead of `$1`, `$2`, which come in this order, once each. SQLite keeps those as names, which are compared
+/// with all that came before, and looks them up again wherever one is bound.
 fn unnumbered(text: &str) -> String {
     let mut parts = text.split('$');
     let mut out = String::with_capacity(text.len());
     out += parts.next().unwrap_or_default();
+    let mut count = 0;
     for part in parts {
         let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
-        out.push(if rest.len() < part.len() { '?' } else { '$' });
+        let number = &part[..part.len() - rest.len()];
+        if number.is_empty() {
+            out.push('$');
+        } else {
+            count += 1;
+            debug_assert_eq!(number.parse(), Ok(count), "{text}");
+            out.push('?');
+        }
         out += rest;
     }
     out
@@ -111,12 +119,17 @@ impl SqlRow for SqliteRow {
 
 #[cfg(test)]
 mod tests {
-    use super::unnumbered;
+    use super::{Statement, unnumbered};
 
     #[test]
     fn placeholders_lose_their_numbers_and_paths_of_json_stay() {
-        let text = "SELECT json_extract(a, '$.b') FROM t WHERE a = $1 AND b IN ($2, $10)";
-        let wanted = "SELECT json_extract(a, '$.b') FROM t WHERE a = ? AND b IN (?, ?)";
-        assert_eq!(unnumbered(text), wanted);
+        let mut statement = Statement::new("SELECT json_extract(a, '$.b') FROM t WHERE a IN (");
+        for number in 0..11 {
+            statement.bind(number).push(", ");
+        }
+        statement.push("NULL)");
+        let wanted = "SELECT json_extract(a, '$.b') FROM t WHERE a IN (";
+        let wanted = [wanted, &"?, ".repeat(11), "NULL)"].concat();
+        assert_eq!(unnumbered(statement.text()), wanted);
     }
 }
