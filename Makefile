@@ -170,8 +170,11 @@ bench-sql:
 	cd sql && $(CARGO) build --locked --bins --examples
 	SIZE='$(SIZE)' sql/bench/run
 
-# A million random histories of a run, against what the watcher plans.
+# A million random histories of a run, against what the watcher plans; and HISTORIES of a workflow, a custom task and a
+# delegated PipelineRun each, against what the controller does.
+HISTORIES ?= 1000000
 model:
+	HINDSIGHT_TEST_HISTORIES='$(HISTORIES)' $(CARGO) test --locked --release -p hindsight-workflow --lib model
 	PROPTEST_CASES=1000000 $(CARGO) test --locked --release -p hindsight-watcher --lib plan::tests::histories
 
 # LOGGED_RUNS runs whose pods go two seconds after they end, while watchers are killed and the server comes
