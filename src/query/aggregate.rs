@@ -134,7 +134,7 @@ impl Engine {
                 let _turn = turn;
                 let began = Instant::now();
                 for listed in rows.by_ref() {
-                    add(&listed.item, &asked, &mut tally, stop)?;
+                    add(&listed, &asked, &mut tally, stop)?;
                     if began.elapsed() >= TURN {
                         break;
                     }
@@ -168,19 +168,21 @@ fn exact(condition: &Condition, store: &dyn Store) -> bool {
 }
 
 fn add(
-    record: &Record,
+    row: &Listed<Record>,
     (keys, query): &Asked,
     tally: &mut Tally,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
+    let (record, tier) = (&row.item, row.tier);
     let body = Body::of(record);
     let object = match (&record.data, body.json()) {
         (Some(data), Some(json)) => columns_of(&data.data_type, json),
         _ => ObjectColumns::default(),
     };
-    let column = |column: &Column| of_record(record, &object, column);
+    let column = |column: &Column| of_record(record, tier, &object, column);
     let row = Row::Record {
         record,
+        tier,
         body: &body,
     };
     let key = |key: &Grouping| match key {

@@ -29,9 +29,13 @@ impl<T: Item> Share<T> {
     /// Filters rows until the turn is over, and one in any case.
     fn filter(mut self, filter: &Filter, stop: &CancellationToken) -> Result<Self, Error> {
         let began = Instant::now();
-        for Listed { item, position } in self.rows.by_ref() {
-            if let Some(item) = T::matching(item, filter, stop)? {
-                self.matching.push(Listed { item, position });
+        for row in self.rows.by_ref() {
+            if let Some(item) = T::matching(row.item, row.tier, filter, stop)? {
+                self.matching.push(Listed {
+                    item,
+                    position: row.position,
+                    tier: row.tier,
+                });
             }
             if began.elapsed() >= TURN {
                 break;

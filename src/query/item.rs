@@ -5,7 +5,7 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
-use hindsight_filter::model::{Record, RunResult};
+use hindsight_filter::model::{Record, RunResult, Tier};
 use hindsight_filter::{Filter, Row};
 use hindsight_storage::{EncodedRecord, ListQuery, Listed, RecordColumns, Store};
 
@@ -26,9 +26,10 @@ pub trait Item: Send + Sized + 'static {
     /// Makes it small enough for a message.
     fn leave_out_payload(&mut self, limit: usize);
     fn encoded_weight(encoded: &Self::Encoded) -> usize;
-    /// The row, if it matches.
+    /// The row, which is kept in `tier`, if it matches.
     fn matching(
         encoded: Self::Encoded,
+        tier: Tier,
         filter: &Filter,
         stop: &CancellationToken,
     ) -> Result<Option<Self>, Error>;
@@ -61,6 +62,7 @@ impl Item for RunResult {
 
     fn matching(
         result: Self,
+        _tier: Tier,
         filter: &Filter,
         stop: &CancellationToken,
     ) -> Result<Option<Self>, Error> {
@@ -104,6 +106,7 @@ impl Item for Record {
     /// for no JSON, before its digest was compared. Comparing all would take as long as the rest.
     fn matching(
         encoded: EncodedRecord,
+        tier: Tier,
         filter: &Filter,
         stop: &CancellationToken,
     ) -> Result<Option<Self>, Error> {
@@ -111,6 +114,7 @@ impl Item for Record {
         let body = filter.body(&record);
         let row = Row::Record {
             record: &record,
+            tier,
             body: &body,
         };
         let matches = filter.matches_until(&row, stop)?;
@@ -149,9 +153,10 @@ impl Item for RecordColumns {
 
     fn matching(
         encoded: EncodedRecord,
+        tier: Tier,
         filter: &Filter,
         stop: &CancellationToken,
     ) -> Result<Option<Self>, Error> {
-        Ok(Record::matching(encoded, filter, stop)?.map(Self::of))
+        Ok(Record::matching(encoded, tier, filter, stop)?.map(Self::of))
     }
 }

@@ -206,7 +206,10 @@ impl Engine {
                 break false;
             };
             let mut full = false;
-            for Listed { mut item, position } in chunk {
+            for Listed {
+                mut item, position, ..
+            } in chunk
+            {
                 if item.weight() > self.message_bytes {
                     // An error here would end every list that comes by.
                     item.leave_out_payload(self.message_bytes);

@@ -8,7 +8,7 @@ use std::{collections::HashMap, num::NonZeroU32, time::Duration};
 use hindsight_access::audit::Expired;
 use hindsight_filter::condition::Condition;
 use hindsight_filter::model::{
-    ParentPattern, Record, RecordName, Resource, ResultName, ResultPattern, RunResult,
+    ParentPattern, Record, RecordName, Resource, ResultName, ResultPattern, RunResult, Tier,
 };
 use hindsight_filter::{Order, Row, parse_order};
 use hindsight_runtime::error::report;
@@ -369,9 +369,14 @@ impl Pass {
             let Some(record) = &read else {
                 return Ok(None);
             };
+            let tier = match self.file_of(name.result()).await? {
+                Some(_) => Tier::Cold,
+                None => Tier::Hot,
+            };
             let body = filter.body(record);
             let row = Row::Record {
                 record,
+                tier,
                 body: &body,
             };
             let matches = filter.matches(&row);

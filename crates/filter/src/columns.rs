@@ -16,7 +16,7 @@ use super::{
     condition::{Column, ObjectField, Value as ColumnValue},
     outline::outline,
 };
-use crate::model::{Payload, Record, RunResult};
+use crate::model::{Payload, Record, RunResult, Tier};
 
 /// What signatures by the current rules begin with. Those by older rules sort before it.
 pub const RULES: char = Key::version();
@@ -243,6 +243,7 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
         Column::Annotation(key) => text(result.annotations.get(key)?),
         Column::SummaryAnnotation(key) => text(summary?.annotations.get(key)?),
         Column::Cluster
+        | Column::Tier
         | Column::Outcome
         | Column::Began
         | Column::Ended
@@ -260,12 +261,18 @@ pub fn of_result(result: &RunResult, column: &Column) -> Option<ColumnValue> {
     }
 }
 
-/// The value of a column of a record whose payload gives `object`.
-pub fn of_record(record: &Record, object: &ObjectColumns, column: &Column) -> Option<ColumnValue> {
+/// The value of a column of a record that is kept in `tier` and whose payload gives `object`.
+pub fn of_record(
+    record: &Record,
+    tier: Tier,
+    object: &ObjectColumns,
+    column: &Column,
+) -> Option<ColumnValue> {
     let text = |text: &str| Some(ColumnValue::Text(text.to_owned()));
     match column {
         Column::Parent => text(record.name.result().parent().as_str()),
         Column::Cluster => text(record.name.result().parent().cluster()?),
+        Column::Tier => text(tier.as_str()),
         Column::ResultId => text(record.name.result().id()),
         Column::Uid => text(&record.uid),
         Column::CreateTime => Some(ColumnValue::Time(record.create_time)),

@@ -17,6 +17,8 @@ pub enum Column {
     Parent,
     /// The cluster that the parent names: `<id>` in `cluster/<id>/...`. Records.
     Cluster,
+    /// The tier that the record is kept in, as [`Tier::as_str`](crate::model::Tier::as_str) writes it. Records.
+    Tier,
     /// The last part of the result's name. Results and records.
     ResultId,
     /// Identifier given by the server. Results and records.

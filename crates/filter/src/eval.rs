@@ -174,7 +174,7 @@ impl<'a> Judge<'a> {
     }
 
     fn data(&mut self, alias: Option<&str>) -> Answer<Value<'a>> {
-        let Some(Row::Record { record, body }) = self.row else {
+        let Some(Row::Record { record, body, .. }) = self.row else {
             return Err(Miss::Unknown);
         };
         if let Some(alias) = alias {
@@ -191,7 +191,7 @@ impl<'a> Judge<'a> {
         let row = self.row.ok_or(Miss::Unknown)?;
         let value = match row {
             Row::Result(result) => result_field(result, field),
-            Row::Record { record, body } => record_field(record, body, field),
+            Row::Record { record, tier, body } => record_field(record, tier, body, field),
         };
         value.ok_or(Miss::Unknown)
     }

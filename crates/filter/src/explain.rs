@@ -119,6 +119,7 @@ impl fmt::Display for Column {
         f.write_str(match self {
             Self::Parent => "parent",
             Self::Cluster => "cluster",
+            Self::Tier => "tier",
             Self::ResultId => "result id",
             Self::Uid => "uid",
             Self::CreateTime => "create_time",

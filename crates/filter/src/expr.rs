@@ -82,6 +82,8 @@ pub(super) enum Field {
     DataType,
     /// What is kept of a run beside its record; of other records there is none.
     Run,
+    /// The tier that the record is kept in.
+    Tier,
     /// The cluster that the parent names.
     RunCluster,
     RunOutcome,

@@ -36,7 +36,7 @@ const RESULT_VARIABLES: [(&str, Field); 6] = [
     ("update_time", Field::UpdateTime),
 ];
 
-const RECORD_VARIABLES: [(&str, Field); 8] = [
+const RECORD_VARIABLES: [(&str, Field); 9] = [
     ("parent", Field::Parent),
     ("result_name", Field::ResultName),
     ("name", Field::Name),
@@ -44,6 +44,7 @@ const RECORD_VARIABLES: [(&str, Field); 8] = [
     ("uid", Field::Uid),
     ("create_time", Field::CreateTime),
     ("update_time", Field::UpdateTime),
+    ("tier", Field::Tier),
     ("run", Field::Run),
 ];
 
@@ -129,6 +130,7 @@ impl Field {
             | Self::ResultName
             | Self::Name
             | Self::DataType
+            | Self::Tier
             | Self::RunCluster
             | Self::RunPipeline
             | Self::RunTask

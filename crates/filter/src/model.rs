@@ -6,6 +6,7 @@
 mod etag;
 mod record;
 mod result;
+mod tier;
 
 pub use etag::Etag;
 pub use hindsight_proto::names::{
@@ -13,3 +14,4 @@ pub use hindsight_proto::names::{
 };
 pub use record::{Payload, Record};
 pub use result::{RunResult, Summary};
+pub use tier::Tier;

@@ -28,7 +28,7 @@ use hindsight_filter::condition::{Ability, Column, Test, Value};
 use hindsight_filter::indexed::{Kind, Path};
 use hindsight_filter::measure::{Group, Tally};
 use hindsight_filter::model::{
-    Etag, ParentPattern, Record, RecordName, Resource, ResultName, RunResult,
+    Etag, ParentPattern, Record, RecordName, Resource, ResultName, RunResult, Tier,
 };
 
 /// A row and the number that no other row has.
@@ -55,7 +55,7 @@ impl Row {
     }
 
     fn column(&self, column: &Column) -> Option<Value> {
-        of_record(&self.record, &self.object, column)
+        of_record(&self.record, Tier::Hot, &self.object, column)
     }
 }
 
@@ -245,9 +245,10 @@ impl Store for Memory {
     async fn list_encoded(&self, query: &ListQuery) -> Result<Vec<Listed<EncodedRecord>>, Error> {
         let listed = self.list_records(query).await?.into_iter();
         Ok(listed
-            .map(|Listed { item, position }| Listed {
-                item: EncodedRecord::plain(item),
-                position,
+            .map(|row| Listed {
+                item: EncodedRecord::plain(row.item),
+                position: row.position,
+                tier: row.tier,
             })
             .collect())
     }

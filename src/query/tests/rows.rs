@@ -4,7 +4,7 @@ use std::{cmp::Ordering, collections::BTreeMap, num::NonZeroU32, sync::Arc};
 
 use crate::query::{Engine, Error, List, Tokens};
 use hindsight_filter::model::{
-    ParentPattern, Record, Resource, ResultName, ResultPattern, RunResult,
+    ParentPattern, Record, Resource, ResultName, ResultPattern, RunResult, Tier,
 };
 use hindsight_filter::{
     Body, Filter, Order, Row,
@@ -233,7 +233,7 @@ impl Rows {
                 .filter(|kept| covers(&scope, kept.record.name.result()))
                 .filter(|kept| ask.filter.matches(&kept.row()).unwrap())
                 .map(|kept| {
-                    let value = |c: &Column| of_record(&kept.record, &kept.columns, c);
+                    let value = |c: &Column| of_record(&kept.record, Tier::Hot, &kept.columns, c);
                     (kept.record.name.to_string(), keys(&ask.order, value))
                 })
                 .unzip(),
@@ -278,6 +278,7 @@ impl Kept {
     fn row(&self) -> Row<'_> {
         Row::Record {
             record: &self.record,
+            tier: Tier::Hot,
             body: &self.body,
         }
     }

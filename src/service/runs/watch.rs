@@ -6,7 +6,7 @@ use hindsight_filter::{
     Filter, Row, Split,
     columns::of_record,
     condition::{Ability, Column, Test},
-    model::{ParentPattern, Resource, ResultPattern},
+    model::{ParentPattern, Resource, ResultPattern, Tier},
     run_filter,
 };
 use hindsight_storage as storage;
@@ -171,9 +171,10 @@ impl RunWatch {
         }
     }
 
+    /// What changed is in the database: a change of what is in a file puts it back.
     async fn matches(&self, change: &ChangedRecord) -> Result<bool, Error> {
         let (record, object) = (&change.columns.record, &change.columns.object);
-        let column = |column: &Column| of_record(record, object, column);
+        let column = |column: &Column| of_record(record, Tier::Hot, object, column);
         if !self.is_in_scope(change) || !self.split.condition.passes(&column) {
             return Ok(false);
         }
@@ -195,6 +196,7 @@ impl RunWatch {
             let body = filter.body(&whole);
             let row = Row::Record {
                 record: &whole,
+                tier: Tier::Hot,
                 body: &body,
             };
             filter.matches_until(&row, stop)

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use hindsight_filter::{
     condition::{Ability, Test, Value},
     measure::Group,
-    model::{ParentPattern, Record, RecordName, Resource, ResultName, RunResult},
+    model::{ParentPattern, Record, RecordName, Resource, ResultName, RunResult, Tier},
 };
 use hindsight_storage::{
     AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, Hold, ListQuery,
@@ -41,6 +41,7 @@ impl Unmoved {
             Listed {
                 item: item(at),
                 position: query.order.position(number, &|_| Some(time.clone())),
+                tier: Tier::Hot,
             }
         };
         (0..self.run.records.len()).rev().map(row).collect()

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use hindsight::query::{Binding, Tokens};
-use hindsight_filter::model::{Etag, Payload, Record, Resource, RunResult, Summary};
+use hindsight_filter::model::{Etag, Payload, Record, Resource, RunResult, Summary, Tier};
 use hindsight_filter::{
     Body, CostBudget, EvalError, Filter, Language, MAX_COMPILE_STEPS, Order, Position, Row,
     Selection,
@@ -91,12 +91,13 @@ fn agrees(filter: &Filter, resource: Resource) {
         Resource::Results => Row::Result(&RESULT),
         Resource::Records => Row::Record {
             record: &RECORD,
+            tier: Tier::Hot,
             body: &body,
         },
     };
     let column = |column: &Column| match resource {
         Resource::Results => of_result(&RESULT, column),
-        Resource::Records => of_record(&RECORD, &payload, column),
+        Resource::Records => of_record(&RECORD, Tier::Hot, &payload, column),
     };
     let split = filter.split(&|_| Ability::Exact);
     let returned = split.condition.passes(&column);
@@ -207,6 +208,7 @@ pub fn cost(data: &[u8]) {
     drop(filter.split(&|_| Ability::Exact));
     let row = Row::Record {
         record: &LARGE,
+        tier: Tier::Hot,
         body: &LARGE_BODY,
     };
     let judged = filter.matches(&row);

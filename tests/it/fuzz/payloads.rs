@@ -3,7 +3,7 @@
 
 use std::{fmt::Write as _, sync::LazyLock};
 
-use hindsight_filter::model::{Etag, Payload, Record, Resource};
+use hindsight_filter::model::{Etag, Payload, Record, Resource, Tier};
 use hindsight_filter::{
     Body, Filter, Row,
     columns::{object_columns, of_record},
@@ -173,12 +173,16 @@ pub fn check(choices: &[u8]) {
         }),
     };
     let object = record.data.as_ref().map(object_columns).unwrap_or_default();
-    let column = |column: &Column| of_record(&record, &object, column);
+    let column = |column: &Column| of_record(&record, Tier::Hot, &object, column);
     let whole = Body::of(&record);
     for filter in FILTERS.iter() {
         let on = |body: &Body| {
             let record = &record;
-            filter.matches(&Row::Record { record, body })
+            filter.matches(&Row::Record {
+                record,
+                tier: Tier::Hot,
+                body,
+            })
         };
         let (matched, cut) = (on(&whole), on(&filter.body(&record)));
         assert_eq!(cut, matched, "{} on {}", filter.text(), payload(choices));

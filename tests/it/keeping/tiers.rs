@@ -1,5 +1,7 @@
 //! Records of old runs move to files of an archive, and every answer stays the same.
 
+mod told;
+
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -58,7 +60,7 @@ async fn answers(server: &TestServer) -> Vec<Value> {
         "run.outcome == 'FAILURE' && data.metadata.name.startsWith('run-1')",
         "data.status.conditions[0].message.endsWith('number 4')",
         "data.metadata.name in ['run-3', 'run-28', 'elsewhere']",
-        "result_id == 'r4'",
+        "result_name == 'r4'",
         "create_time < timestamp('2020-01-01T00:00:00Z')",
     ] {
         for parent in [

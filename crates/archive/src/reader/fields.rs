@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use hindsight_filter::{
     columns::{ObjectColumns, RunColumns},
     condition::{Column as Field, Condition, Value},
+    model::Tier,
 };
 
 use super::{Reader, needed, of_groups};
@@ -122,6 +123,10 @@ impl<S: Source> Reader<S> {
             return Ok(times.map(|time| time.map(Value::Time)).collect());
         }
         match field {
+            Field::Tier => Ok(vec![
+                Some(Value::Text(Tier::Cold.as_str().to_owned()));
+                rows.len()
+            ]),
             Field::Duration => {
                 let took = self.column("duration_us").ints(group, rows)?.into_iter();
                 Ok(took.map(|us| us.map(Value::Int)).collect())

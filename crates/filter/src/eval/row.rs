@@ -11,7 +11,7 @@ use crate::{
     columns::{ObjectColumns, columns_of},
     condition::ObjectField,
     expr::Field,
-    model::{Record, RunResult},
+    model::{Record, RunResult, Tier},
     prune::prune,
     reads::Reads,
     value::{Shared, Value},
@@ -26,6 +26,8 @@ pub enum Row<'r> {
     Record {
         /// The record; its `data` may lack the bytes.
         record: &'r Record,
+        /// Where it is kept.
+        tier: Tier,
         /// The payload, from which `data` in filters is read.
         body: &'r Body,
     },
@@ -106,6 +108,7 @@ pub(super) fn result_field(result: &RunResult, field: Field) -> Option<Value<'_>
 
 pub(super) fn record_field<'r>(
     record: &'r Record,
+    tier: Tier,
     body: &'r Body,
     field: Field,
 ) -> Option<Value<'r>> {
@@ -118,6 +121,7 @@ pub(super) fn record_field<'r>(
         Field::ResultName => Value::text(record.name.result().id()),
         Field::Name => Value::Text(Shared::own(record.name.to_string())),
         Field::DataType => Value::text(&record.data.as_ref()?.data_type),
+        Field::Tier => Value::text(tier.as_str()),
         Field::RunCluster => Value::text(record.name.result().parent().cluster()?),
         field => run_field(body.columns(data_type), field)?,
     })

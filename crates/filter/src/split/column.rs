@@ -84,6 +84,7 @@ pub(super) fn of_field(field: Field) -> Option<Found> {
         Field::Name => (Column::RecordName, Kind::Text),
         Field::DataType => (Column::DataType, Kind::Text),
         Field::RunOutcome => (Column::Outcome, Kind::Int),
+        Field::Tier => (Column::Tier, Kind::Text),
         Field::RunCluster => (Column::Cluster, Kind::Text),
         Field::RunPipeline => (Column::Pipeline, Kind::Text),
         Field::RunTask => (Column::Object(ObjectField::TaskRef), Kind::Text),

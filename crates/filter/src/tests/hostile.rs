@@ -6,7 +6,7 @@ use super::rows::{judge, record};
 use crate::{
     Body, CostBudget, EvalError, Filter, FilterError, Language, Row, Selection,
     condition::{Ability, Condition, Is},
-    model::{Record, Resource},
+    model::{Record, Resource, Tier},
 };
 
 /// A text of a million characters, in 150.
@@ -259,6 +259,7 @@ fn a_row_is_given_up_when_nobody_waits_for_it() {
     let body = Body::of(&row);
     let row = Row::Record {
         record: &row,
+        tier: Tier::Hot,
         body: &body,
     };
     let stop = CancellationToken::new();

@@ -5,7 +5,11 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::rows::{judge, record, task_record};
-use crate::{Body, EvalError, Filter, FilterError, Row, condition::Ability, model::Resource};
+use crate::{
+    Body, EvalError, Filter, FilterError, Row,
+    condition::Ability,
+    model::{Resource, Tier},
+};
 
 fn compile(text: &str) -> Result<Filter, FilterError> {
     Filter::compile(text, Resource::Records)
@@ -169,7 +173,7 @@ proptest! {
         if let Ok(filter) = compile(&text) {
             let row = task_record();
             let body = Body::of(&row);
-            let judged = filter.matches(&Row::Record { record: &row, body: &body });
+            let judged = filter.matches(&Row::Record { record: &row, tier: Tier::Hot, body: &body });
             prop_assert!(judged.is_ok());
         }
     }

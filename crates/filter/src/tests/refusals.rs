@@ -33,7 +33,7 @@ const NAMES_ARE_KNOWN: &Refusals = &[
         Records,
         "zzzzzz == 'x'",
         "filter column 1: unknown name `zzzzzz`; the names here are `parent`, `result_name`, \
-         `name`, `data_type`, `uid`, `create_time`, `update_time`, `run`, `data`, \
+         `name`, `data_type`, `uid`, `create_time`, `update_time`, `tier`, `run`, `data`, \
          `pipelinerun`, `taskrun`, `customrun` and `workflow`",
     ),
     (
@@ -85,7 +85,7 @@ const NAMES_ARE_KNOWN: &Refusals = &[
         "summary.status == 1",
         "filter column 1: `summary` is a variable of results; those of records are `parent`, \
          `result_name`, `name`, `data_type`, `uid`, `create_time`, `update_time`, \
-         `run`, `data`, `pipelinerun`, `taskrun`, `customrun` and `workflow`",
+         `tier`, `run`, `data`, `pipelinerun`, `taskrun`, `customrun` and `workflow`",
     ),
     (
         Results,

@@ -3,12 +3,18 @@
 pub(super) use crate::samples::known::{record, result, task_record};
 use crate::{
     Body, EvalError, Filter, Row,
-    model::{Record, Resource},
+    model::{Record, Resource, Tier},
 };
 
 pub(super) fn judge(filter: &str, row: &Record) -> Result<bool, EvalError> {
     let filter = Filter::compile(filter, Resource::Records).unwrap_or_else(|e| panic!("{e}"));
-    let on = |body: &Body| filter.matches(&Row::Record { record: row, body });
+    let on = |body: &Body| {
+        filter.matches(&Row::Record {
+            record: row,
+            tier: Tier::Hot,
+            body,
+        })
+    };
     let whole = on(&Body::of(row));
     let cut = on(&filter.body(row));
     assert_eq!(cut, whole, "{} on what it reads", filter.text());

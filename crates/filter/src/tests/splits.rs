@@ -9,7 +9,7 @@ use crate::{
     columns::{object_columns, of_record, of_result},
     condition::{Ability, Column, Condition, Is, Test, Value},
     indexed::Indexed,
-    model::Resource,
+    model::{Resource, Tier},
     samples::{record_filter, record_row, result_filter, result_row},
 };
 
@@ -410,8 +410,8 @@ proptest! {
     ) {
         let object = row.data.as_ref().map(object_columns).unwrap_or_default();
         let body = Body::of(&row);
-        let column = |column: &Column| of_record(&row, &object, column);
-        let record = Row::Record { record: &row, body: &body };
+        let column = |column: &Column| of_record(&row, Tier::Hot, &object, column);
+        let record = Row::Record { record: &row, tier: Tier::Hot, body: &body };
         agree(&text, Resource::Records, &record, &column, body.json(), seed)?;
     }
 
@@ -420,7 +420,7 @@ proptest! {
         text in record_filter(), row in record_row()
     ) {
         let filter = Filter::compile(&text, Resource::Records).unwrap();
-        let on = |body: &Body| filter.matches(&Row::Record { record: &row, body });
+        let on = |body: &Body| filter.matches(&Row::Record { record: &row, tier: Tier::Hot, body });
         prop_assert_eq!(on(&filter.body(&row)), on(&Body::of(&row)));
     }
 

@@ -13,7 +13,7 @@ use crate::seam::{AggregateQuery, Change, GroupKey, Priority, Quantity, Summed};
 use hindsight_filter::columns::{object_columns, of_record};
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Value};
 use hindsight_filter::measure::{Calendar, EXACT, Group, Key, Samples, Unit};
-use hindsight_filter::model::Record;
+use hindsight_filter::model::{Record, Tier};
 
 /// Runs around the days on which clocks are set, some of them odd.
 fn object(dice: &mut Dice) -> Json {
@@ -75,7 +75,7 @@ async fn given(world: &World, count: usize) -> Vec<Record> {
 
 fn column_of(record: &Record, column: &Column) -> Option<Value> {
     let object = record.data.as_ref().map(object_columns).unwrap_or_default();
-    of_record(record, &object, column)
+    of_record(record, Tier::Hot, &object, column)
 }
 
 fn reason(reasons: &[&str]) -> Condition {

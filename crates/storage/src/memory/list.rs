@@ -5,7 +5,7 @@ use crate::seam::{ListQuery, Listed, RecordColumns};
 use hindsight_filter::Position;
 use hindsight_filter::columns::of_result;
 use hindsight_filter::condition::{Column, Value};
-use hindsight_filter::model::{ParentPattern, Record, ResultName, ResultPattern, RunResult};
+use hindsight_filter::model::{ParentPattern, Record, ResultName, ResultPattern, RunResult, Tier};
 
 /// Whether a result is of a scope.
 pub(super) fn in_scope(scope: &ResultPattern, name: &ResultName) -> bool {
@@ -27,6 +27,7 @@ pub(super) fn results(rows: &Rows, query: &ListQuery) -> Vec<Listed<RunResult>> 
     page.map(|(position, row)| Listed {
         item: row.row.clone(),
         position,
+        tier: Tier::Hot,
     })
     .collect()
 }
@@ -36,6 +37,7 @@ pub(super) fn records(rows: &Rows, query: &ListQuery) -> Vec<Listed<Record>> {
     page.map(|listed| Listed {
         item: listed.item.record,
         position: listed.position,
+        tier: listed.tier,
     })
     .collect()
 }
@@ -60,7 +62,11 @@ pub(super) fn columns(rows: &Rows, query: &ListQuery) -> Vec<Listed<RecordColumn
         }
         let object = row.row.object.clone();
         let item = RecordColumns { record, object };
-        Listed { item, position }
+        Listed {
+            item,
+            position,
+            tier: Tier::Hot,
+        }
     })
     .collect()
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use hindsight_filter::{
     Order, Position,
     condition::{Condition, ObjectField},
-    model::ResultPattern,
+    model::{ResultPattern, Tier},
 };
 
 /// Whether a query may delay others.
@@ -24,8 +24,10 @@ pub enum Priority {
 pub struct Listed<T> {
     /// The result or record that was found.
     pub item: T,
-    /// Where it is; a list continues after it.
+    /// Where it is in the order; a list continues after it.
     pub position: Position,
+    /// Where it is kept.
+    pub tier: Tier,
 }
 
 /// Columns of objects that a list of columns reads. Others may be as if the object did not have them.

@@ -38,6 +38,8 @@ pub(crate) enum Place<'a> {
     Labels,
     /// It is a part of the parent.
     Cluster,
+    /// It is the same for every row of the database.
+    Tier,
     /// It is the record's name, put together.
     RecordName,
     /// It is the time between two columns.
@@ -69,6 +71,7 @@ pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
     let own = match (resource, column) {
         (_, Column::Parent) => "parent",
         (Resource::Records, Column::Cluster) => return Place::Cluster,
+        (Resource::Records, Column::Tier) => return Place::Tier,
         (Resource::Results, Column::ResultId) | (Resource::Records, Column::RecordId) => {
             return Place::Id("id");
         }
@@ -133,6 +136,7 @@ pub(crate) fn always(column: &Column) -> bool {
             | Column::UpdateTime
             | Column::RecordId
             | Column::RecordName
+            | Column::Tier
     )
 }
 

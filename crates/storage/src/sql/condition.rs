@@ -22,7 +22,7 @@ use super::{
 };
 use crate::codec::text::{self, words};
 use hindsight_filter::condition::{Ability, Column, Condition, Is, Test, Value};
-use hindsight_filter::model::{Parent, RecordName, Resource};
+use hindsight_filter::model::{Parent, RecordName, Resource, Tier};
 
 /// What [`Store::ability`](crate::seam::Store::ability) answers for both databases.
 pub(crate) fn ability(test: &Test) -> Ability {
@@ -157,6 +157,9 @@ impl Writer<'_> {
         }
         if ability(test) == Ability::None {
             return self.constant(true);
+        }
+        if place == Place::Tier {
+            return self.constant(test.passes(Some(&Value::Text(Tier::Hot.as_str().to_owned()))));
         }
         let compares = !matches!(test.is, Is::Present | Is::Equal(_) | Is::OneOf(_));
         if place == Place::Labels {

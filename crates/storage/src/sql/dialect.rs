@@ -158,6 +158,14 @@ impl Dialect {
         }
     }
 
+    /// The tier of every record of the database.
+    pub(super) fn tier(self) -> &'static str {
+        match self {
+            Self::Sqlite => "'hot'",
+            Self::Postgres => "('hot' COLLATE \"C\")",
+        }
+    }
+
     /// The uid of an object, as an identifier.
     pub(super) fn object_uid(self) -> &'static str {
         match self {

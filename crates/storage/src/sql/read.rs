@@ -24,7 +24,7 @@ use crate::{
     seam::{Error, ListQuery, Listed},
 };
 use hindsight_filter::model::{
-    Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,
+    Payload, Record, RecordName, Resource, ResultName, RunResult, Summary, Tier,
 };
 use hindsight_filter::order::{KeyValue, Order, Position};
 
@@ -79,6 +79,7 @@ pub(crate) fn listed_result(row: &impl SqlRow, order: &Order) -> Result<Listed<R
     Ok(Listed {
         item: result(row)?,
         position: position(row, RESULT_KEYS, order)?,
+        tier: Tier::Hot,
     })
 }
 

@@ -22,7 +22,7 @@ use crate::{
     },
 };
 use hindsight_filter::Position;
-use hindsight_filter::model::{Record, Resource};
+use hindsight_filter::model::{Record, Resource, Tier};
 
 /// How often rows are read again when what they refer to is gone.
 const READS: usize = 4;
@@ -50,7 +50,11 @@ pub(super) async fn columns<D: Database>(
     };
     let read = |row: &Row| thin::listed(row, &query);
     let rows = page_of(db, Resource::Records, &query, true, &read).await?;
-    let listed = |(item, position)| Listed { item, position };
+    let listed = |(item, position)| Listed {
+        item,
+        position,
+        tier: Tier::Hot,
+    };
     Ok(rows.into_iter().map(listed).collect())
 }
 
@@ -197,6 +201,7 @@ async fn with_bodies<D: Database>(
     let encode = |(raw, position): (StoredRecord, _)| Listed {
         item: raw.encoded(&loaded),
         position,
+        tier: Tier::Hot,
     };
     Ok(Ok(rows.into_iter().map(encode).collect()))
 }
@@ -209,6 +214,7 @@ pub(super) async fn open_all(
         Ok(Listed {
             item: row.item.decode()?,
             position: row.position,
+            tier: row.tier,
         })
     };
     let listed = par_map_blocking(rows, |row| row.item.weight(), open).await?;

@@ -3,7 +3,7 @@
 use hindsight_filter::{
     Order, Position,
     condition::{Column, Condition, Is, Test, Value},
-    model::{ParentPattern, ResultPattern},
+    model::{ParentPattern, ResultPattern, Tier},
     order::KeyValue,
 };
 use jiff::Timestamp;
@@ -33,6 +33,9 @@ fn may_pass_test(file: &ArchiveFile, test: &Test) -> bool {
     if test.column == Column::Parent {
         let parent = Value::Text(file.parent.as_str().to_owned());
         return test.passes(Some(&parent));
+    }
+    if test.column == Column::Tier {
+        return test.passes(Some(&Value::Text(Tier::Cold.as_str().to_owned())));
     }
     if test.column != Column::CreateTime || test.negated {
         return true;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use hindsight_filter::{
     Position,
     condition::Condition,
-    model::{ParentPattern, Record, RecordName, ResultName},
+    model::{ParentPattern, Record, RecordName, ResultName, Tier},
 };
 
 use super::{
@@ -235,11 +235,15 @@ async fn read<T: Item>(
     let archived: Vec<Candidate> = archived.collect();
     let mut read = search.read(&archived, parts).await?.into_iter();
     let rows = rows.into_iter().filter_map(|(position, row)| {
-        let item = match row {
-            Either::Stored(item) => item,
-            Either::Archived(_) => T::archived(read.next()?),
+        let (item, tier) = match row {
+            Either::Stored(item) => (item, Tier::Hot),
+            Either::Archived(_) => (T::archived(read.next()?), Tier::Cold),
         };
-        Some(Listed { item, position })
+        Some(Listed {
+            item,
+            position,
+            tier,
+        })
     });
     Ok(rows.collect())
 }

@@ -5,7 +5,7 @@ use hindsight_run::selector::Selector;
 use crate::{
     Body, Filter, Language, Row, Selection,
     condition::Ability,
-    model::{Payload, Record, Resource},
+    model::{Payload, Record, Resource, Tier},
 };
 
 fn selected(text: &str, resource: Resource) -> Result<Filter, String> {
@@ -33,6 +33,7 @@ fn matches(text: &str, payload: &str) -> bool {
     let body = Body::of(&record);
     let row = Row::Record {
         record: &record,
+        tier: Tier::Hot,
         body: &body,
     };
     filter.matches(&row).unwrap()

@@ -21,6 +21,7 @@ pub(in crate::sql) fn value(out: &mut Statement, dialect: Dialect, place: Place<
         Place::Id(column) => return dialect.identifier(out, column),
         Place::ObjectUid => return dialect.identifier(out, dialect.object_uid()),
         Place::Cluster => dialect.cluster(),
+        Place::Tier => dialect.tier(),
         Place::RecordName => return record_name(out, dialect),
         Place::SummaryDuration => "(summary_end_us - summary_start_us)",
         Place::ObjectDuration => "(object_completion_us - object_start_us)",

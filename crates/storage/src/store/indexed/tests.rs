@@ -24,7 +24,7 @@ use crate::{
         snapshot::Snapshot,
     },
 };
-use hindsight_filter::model::{Record, Resource};
+use hindsight_filter::model::{Record, Resource, Tier};
 use hindsight_filter::{Body, Filter, Row, indexed::Kind};
 
 const PATH: &str = "data.spec.params[name==\"env\"].value";
@@ -139,6 +139,7 @@ async fn matching(store: &SqlStore<impl Driver>, text: &str) -> (Vec<String>, us
             let body = Body::of(record);
             let row = Row::Record {
                 record,
+                tier: Tier::Hot,
                 body: &body,
             };
             filter.matches(&row).unwrap()

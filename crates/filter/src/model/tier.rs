@@ -1,0 +1,21 @@
+//! Where a record is kept.
+
+/// The tier that a record is kept in. Results are in the database whatever the tier of their records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tier {
+    /// The database.
+    #[default]
+    Hot,
+    /// A file of the archive.
+    Cold,
+}
+
+impl Tier {
+    /// As filters write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hot => "hot",
+            Self::Cold => "cold",
+        }
+    }
+}
