@@ -226,6 +226,19 @@ CREATE INDEX records_by_took ON records ((object_completion_us - object_start_us
 -- Runs that began or ended at another time than their object says, which are few but of some engines.
 CREATE INDEX records_of_own_times ON records (create_us)
     WHERE run_began_us IS NOT NULL OR run_ended_us IS NOT NULL;
+-- Numbers of the parts of three characters that a name has, of which some share one: that takes a quarter less than their texts.
+-- A name that is longer than any of Kubernetes is not divided. No statistics are kept, so that the planner takes every part for
+-- rare: to divide the name of each row takes seconds.
+CREATE FUNCTION name_trigrams(name TEXT) RETURNS INTEGER[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT CASE WHEN length(name) <= 256
+        THEN ARRAY(SELECT hashtext(substr(name, i, 3)) & 4095 FROM generate_series(1, length(name) - 2) AS i)
+        ELSE '{-1}' END
+$$;
+
+CREATE INDEX records_by_name_trigrams ON records USING gin (name_trigrams(object_name))
+    WITH (gin_pending_list_limit = 256);
+ALTER INDEX records_by_name_trigrams ALTER COLUMN 1 SET STATISTICS 0;
+
 -- What did not go well is a small part of all, which other questions narrow down further.
 CREATE INDEX records_by_labels_unwell ON records
     USING gin (labels jsonb_path_ops, (ARRAY[parent]), (ARRAY[data_type]),

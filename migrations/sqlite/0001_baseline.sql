@@ -266,6 +266,27 @@ CREATE TRIGGER records_unlabelled AFTER DELETE ON records WHEN OLD.labels IS NOT
         AND NOT EXISTS (SELECT 1 FROM record_labels AS r WHERE r.label = labels.row_id);
 END;
 
+-- The parts of three characters that names have, and the records of each.
+CREATE VIRTUAL TABLE record_names USING fts5
+    (name, content = '', columnsize = 0, detail = none, tokenize = 'trigram case_sensitive 1');
+
+CREATE TRIGGER records_named AFTER INSERT ON records WHEN NEW.object_name IS NOT NULL BEGIN
+    INSERT INTO record_names (rowid, name) VALUES (NEW.row_id, NEW.object_name);
+END;
+
+CREATE TRIGGER records_unnamed AFTER DELETE ON records WHEN OLD.object_name IS NOT NULL BEGIN
+    INSERT INTO record_names (record_names, rowid, name)
+        VALUES ('delete', OLD.row_id, OLD.object_name);
+END;
+
+CREATE TRIGGER records_renamed AFTER UPDATE OF object_name ON records
+WHEN OLD.object_name IS NOT NEW.object_name BEGIN
+    INSERT INTO record_names (record_names, rowid, name)
+        SELECT 'delete', OLD.row_id, OLD.object_name WHERE OLD.object_name IS NOT NULL;
+    INSERT INTO record_names (rowid, name)
+        SELECT NEW.row_id, NEW.object_name WHERE NEW.object_name IS NOT NULL;
+END;
+
 -- Parts of payloads that operators have indexed; see docs/adr/0021.
 
 -- Every row up to done_row was looked at; ready, once that is until_row, the last that was there

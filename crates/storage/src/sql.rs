@@ -34,5 +34,6 @@ pub(crate) mod statement;
 pub(crate) mod stored_time;
 pub(crate) mod thin;
 pub(crate) mod time_window;
+mod trigrams;
 pub(crate) mod walk;
 pub(crate) mod write;

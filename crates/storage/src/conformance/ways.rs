@@ -1,5 +1,6 @@
 //! Lists of many: whichever way leads to the rows, they are the same rows in the same order.
 
+mod names;
 mod rows;
 
 use std::num::NonZeroU32;
@@ -9,7 +10,7 @@ use futures::{StreamExt as _, stream};
 use self::rows::{ROWS, SECOND, STEP, began, row};
 use super::{
     World,
-    fixtures::{AT_ONCE, everything, names, result, test, time},
+    fixtures::{self, AT_ONCE, everything, result, test, time},
 };
 use crate::seam::{Change, ListQuery};
 use hindsight_filter::columns::object_columns;
@@ -424,7 +425,8 @@ pub(super) async fn rows_are_the_same_whichever_way_they_are_found(world: World)
             .chain(outcomes())
             .chain(durations())
             .chain(times_and_labels())
-            .chain(times_and_names());
+            .chain(times_and_names())
+            .chain(names::parts());
         let asked = asked.flat_map(|asked| [None, Some(1)].map(|parent| (asked.clone(), parent)));
         let agree = async |((asked, conditions, passes), parent): (Asked, Option<i64>)| {
             let mut query = ListQuery {
@@ -438,7 +440,7 @@ pub(super) async fn rows_are_the_same_whichever_way_they_are_found(world: World)
                 bodies: false,
                 ..everything()
             };
-            let listed = names(&world, Resource::Records, &query).await;
+            let listed = fixtures::names(&world, Resource::Records, &query).await;
             let wanted = rows
                 .iter()
                 .filter(|at| passes(**at) && parent.is_none_or(|p| *at % 3 == p));
@@ -452,7 +454,7 @@ pub(super) async fn rows_are_the_same_whichever_way_they_are_found(world: World)
             query.bodies = true;
             for most in [1, 8_000, 20_000, 40_000] {
                 query.max_bytes = Some(most);
-                let listed = names(&world, Resource::Records, &query).await;
+                let listed = fixtures::names(&world, Resource::Records, &query).await;
                 assert_eq!(listed, wanted, "{asked}, {most} bytes, by {order:?}");
             }
         };
@@ -460,4 +462,5 @@ pub(super) async fn rows_are_the_same_whichever_way_they_are_found(world: World)
             .for_each_concurrent(AT_ONCE, agree)
             .await;
     }
+    names::renamed(&world).await;
 }

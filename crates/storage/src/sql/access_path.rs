@@ -73,9 +73,10 @@ pub(crate) fn prefix_scan(
         let is_long = is_worth && dialect == Dialect::Postgres;
         return is_long.then_some(AccessPath::PrefixScan(model.long_prefix_rows));
     }
-    let rows = match candidate::asks_of_names(query) {
-        true => model.prefix_searched,
-        false => model.prefix_rows(resource, has_label(query) || asks_how_long(query)),
+    let rows = match candidate::of_names(query) {
+        Some(IndexCandidate::NameParts(_)) => model.prefix_parts,
+        Some(_) => model.prefix_searched,
+        None => model.prefix_rows(resource, has_label(query) || asks_how_long(query)),
     };
     let is_other = |test: &Test| test.column != Column::DataType;
     let has_others = has_test(&query.condition, &is_other);

@@ -2,11 +2,14 @@
 
 mod in_order;
 mod labels;
+mod names;
 mod types;
 
 pub(crate) use self::in_order::reach;
 pub(super) use self::labels::{beside_labels, other_labels};
 pub(crate) use self::labels::{keys_asked, values_of, with_values};
+pub(super) use self::names::of_names;
+use self::names::searched;
 use self::types::text_of;
 pub(super) use self::types::{kept_types, of_types, type_numbers};
 
@@ -18,6 +21,7 @@ use super::{
     dialect::Dialect,
     indexed,
     statement::Statement,
+    trigrams,
 };
 use crate::seam::ListQuery;
 use hindsight_filter::condition::{Ability, Column, Condition, Is, ObjectField, Test, Value};
@@ -44,6 +48,8 @@ pub(crate) enum IndexCandidate<'q> {
     ParentType(&'q str, &'q Test),
     /// By the index of names: of those that begin with a text, or read from end to end, which is less than all rows.
     Names(&'q Test),
+    /// By the trigrams of a part of names.
+    NameParts(&'q str),
     /// By what is held of an indexed path.
     Indexed {
         field: i64,
@@ -67,6 +73,7 @@ impl fmt::Display for IndexCandidate<'_> {
             Self::ParentType(parent, _) => write!(f, "index of types of the parent {parent}"),
             Self::Names(_) if self.is_search() => f.write_str("scan of the index of names"),
             Self::Names(_) => f.write_str("index of names"),
+            Self::NameParts(_) => f.write_str("index of parts of names"),
             Self::Indexed { test, .. } => write!(f, "index of {}", test.column),
         }
     }
@@ -169,7 +176,8 @@ impl IndexCandidate<'_> {
             | Self::Labels(_)
             | Self::Pipeline(_)
             | Self::Took(_)
-            | Self::Names(_) => false,
+            | Self::Names(_)
+            | Self::NameParts(_) => false,
         }
     }
 
@@ -191,6 +199,7 @@ impl IndexCandidate<'_> {
                 | Self::Pipeline(_)
                 | Self::Took(_)
                 | Self::Names(_)
+                | Self::NameParts(_)
                 | Self::Indexed { .. },
                 _,
             ) => None,
@@ -241,24 +250,6 @@ fn tested_parent(test: &Test) -> Option<&str> {
         (Column::Parent, Is::Equal(Value::Text(parent)), false) => Some(parent),
         _ => None,
     }
-}
-
-/// Whether something is asked of names, other than to be one.
-pub(super) fn asks_of_names(query: &ListQuery) -> bool {
-    searched(conjuncts(&query.condition)).is_some()
-}
-
-/// What is asked of names, other than to be one.
-fn searched(tests: Vec<&Test>) -> Option<IndexCandidate<'_>> {
-    let searched = tests.into_iter().find(|test| {
-        ability(test) != Ability::None
-            && test.column == Column::Object(ObjectField::Name)
-            && matches!(
-                test.is,
-                Is::Contains(_) | Is::StartsWith(_) | Is::EndsWith(_)
-            )
-    });
-    searched.map(IndexCandidate::Names)
 }
 
 fn candidate_of<'q>(
@@ -415,6 +406,12 @@ fn counted(
         out.push("(");
         of_took(out, dialect, test);
         out.push(")");
+        return;
+    }
+    if let IndexCandidate::NameParts(part) = candidate {
+        out.push("(");
+        trigrams::records(out, dialect, "1", part);
+        out.push(") AS parts");
         return;
     }
     if let IndexCandidate::Indexed { field, test, .. } = candidate {

@@ -22,6 +22,8 @@ pub(crate) struct CostModel {
     prefix_labelled: i64,
     /// The same where names are searched, of which all would be looked at otherwise.
     pub(crate) prefix_searched: i64,
+    /// The same where names are searched by their trigrams, of which very many rows may have all.
+    pub(crate) prefix_parts: i64,
     /// The same where a type in a parent is asked for, of which an index leads to fewer rows.
     pub(crate) prefix_typed: i64,
     /// Results that a prefix scan looks at: they are wide, and few columns can be asked of them.
@@ -50,6 +52,7 @@ const SQLITE: CostModel = CostModel {
     prefix_records: 2_000,
     prefix_labelled: 2_000,
     prefix_searched: 8_000,
+    prefix_parts: 2_000,
     prefix_typed: 2_000,
     prefix_results: 2_000,
     long_prefix_rows: 20_000,
@@ -65,6 +68,7 @@ const POSTGRES: CostModel = CostModel {
     prefix_records: 10_000,
     prefix_labelled: 1_000,
     prefix_searched: 10_000,
+    prefix_parts: 2_000,
     prefix_typed: 2_000,
     prefix_results: 4_000,
     long_prefix_rows: 100_000,

@@ -172,7 +172,7 @@ pub(crate) fn span(query: &ListQuery) -> Statement {
 /// The statement that counts rows with the labels of a list that also searches names everywhere,
 /// as far as that matters.
 pub(crate) fn count_searched(query: &ListQuery) -> Option<Statement> {
-    let is_searched = candidate::asks_of_names(query) && has_label(query);
+    let is_searched = candidate::of_names(query).is_some() && has_label(query);
     if query.scope.parent != ParentPattern::Any || !is_searched {
         return None;
     }

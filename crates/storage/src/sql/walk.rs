@@ -23,10 +23,10 @@ pub(crate) enum Table {
 }
 
 /// All tables of the schema, and what `fsck` compares the rows of each with. Every one is also
-/// given to the engine's own check. PostgreSQL has an index in the place of `labels` and
-/// `record_labels`, and also `changes_floor`, a number that nothing else tells, and `pipeline_names`,
+/// given to the engine's own check. PostgreSQL has indexes in the place of `labels`,
+/// `record_labels` and `record_names` with its parts, and also `changes_floor`, a number that nothing else tells, and `pipeline_names`,
 /// which are compared with pipelines.
-pub(crate) const TABLES: [(&str, &str); 23] = [
+pub(crate) const TABLES: [(&str, &str); 27] = [
     ("results", "what a result may hold"),
     ("records", "their results and payloads"),
     ("bodies", "their records and SHA-256"),
@@ -37,6 +37,10 @@ pub(crate) const TABLES: [(&str, &str); 23] = [
     ("log_chunks", "what their sources count"),
     ("labels", "records"),
     ("record_labels", "records"),
+    ("record_names", "the names of records"),
+    ("record_names_config", "nothing: a part of `record_names`"),
+    ("record_names_data", "nothing: a part of `record_names`"),
+    ("record_names_idx", "nothing: a part of `record_names`"),
     ("indexed_paths", "what a path may be"),
     ("index_entries", "payloads"),
     ("dropped_indexes", "nothing: what it names is only cleared"),
@@ -249,6 +253,27 @@ pub(crate) fn labels_not_indexed(after: i64, last: i64, limit: i64) -> Statement
         "WHERE r.label = e.value AND r.at_us = c.create_us AND r.record_row = c.row_id)) LIMIT ",
     );
     out.bind(limit);
+    out
+}
+
+/// The records after one row and up to another whose names SQLite's index of parts of names lacks: parent, id of the result and of the
+/// record. The first three characters of each name are looked for. At most `limit`.
+pub(crate) fn names_not_indexed(after: i64, last: i64, limit: i64) -> Statement {
+    let mut out = Statement::new("WITH page AS (SELECT row_id, parent, result_row, id, ");
+    out.push("substr(object_name, 1, 3) AS part FROM records WHERE row_id > ")
+        .bind(after);
+    out.push(" AND row_id <= ").bind(last);
+    out.push(" AND length(object_name) > 2), indexed AS (SELECT p.part, n.rowid AS row ");
+    out.push("FROM (SELECT DISTINCT part FROM page) AS p CROSS JOIN record_names AS n ");
+    out.push(
+        "WHERE n.record_names MATCH '\"' || replace(p.part, '\"', '\"\"') || '\"' AND n.rowid > ",
+    )
+    .bind(after);
+    out.push(" AND n.rowid <= ").bind(last);
+    out.push(") SELECT c.parent, s.id, c.id FROM page AS c ");
+    out.push("LEFT JOIN results AS s ON s.row_id = c.result_row ");
+    out.push("LEFT JOIN indexed AS i ON i.part = c.part AND i.row = c.row_id ");
+    out.push("WHERE i.row IS NULL LIMIT ").bind(limit);
     out
 }
 

@@ -39,14 +39,18 @@ pub(super) async fn choose<'q>(
         query,
         considered: Vec::new(),
     };
-    let names = candidates.iter().copied().find(|one| one.is_prefix());
+    // By these PostgreSQL finds few rows in no order, and does not know how many there are.
+    let ranges = candidates
+        .iter()
+        .copied()
+        .find(|one| one.is_prefix());
     let (first, path) = match dialect {
         Dialect::Sqlite => planner.fewest_rows(&candidates).await?,
         Dialect::Postgres => (None, planner.beside_statistics(candidates).await?),
     };
-    let many_names = match (dialect, path, names) {
-        (Dialect::Postgres, AccessPath::FullSort, Some(names)) => {
-            let counted = planner.fewest(&[names]).await?;
+    let has_many = match (dialect, path, ranges) {
+        (Dialect::Postgres, AccessPath::FullSort, Some(range)) => {
+            let counted = planner.fewest(&[range]).await?;
             counted.is_some_and(|(one, rows)| !one.is_surely_few(rows))
         }
         _ => false,
@@ -61,8 +65,8 @@ pub(super) async fn choose<'q>(
                 .map(|rows| AccessPath::NextOf(one, rows))
                 .into()
         }
-        // Of names that begin so the newest are near, unless all of these are old.
-        _ if many_names => access_path::long_prefix_scan(dialect, resource, query)
+        // The newest are near, unless all of these are old.
+        _ if has_many => access_path::long_prefix_scan(dialect, resource, query)
             .into_iter()
             .collect(),
         _ => first.into_iter().collect(),
@@ -129,8 +133,10 @@ impl<'q> Planner<'_, 'q> {
             Some(farthest) => self.by_index(farthest, i64::MAX),
             // Their rows would be gathered; in order there are enough soon.
             None if matches!(candidate, IndexCandidate::Labels(_)) => (None, self.without_index()),
-            None if matches!(candidate, IndexCandidate::Names(_))
-                && self.without_index() == AccessPath::IndexScan =>
+            None if matches!(
+                candidate,
+                IndexCandidate::Names(_) | IndexCandidate::NameParts(_)
+            ) && self.without_index() == AccessPath::IndexScan =>
             {
                 (None, AccessPath::IndexScan)
             }
@@ -237,6 +243,10 @@ impl<'q> Planner<'_, 'q> {
         let ordered = ordered.min_by_key(|one| one.has_values());
         if let (false, true, Some(one)) = (is_led, by_time, ordered) {
             return Ok(AccessPath::Index(*one));
+        }
+        let is_part = |one: &&IndexCandidate<'_>| matches!(one, IndexCandidate::NameParts(_));
+        if let (false, Some(parts)) = (is_led, columns.iter().find(is_part)) {
+            return Ok(AccessPath::Index(*parts));
         }
         if !is_led {
             let is_of_type = access_path::is_of_parent_and_type(self.resource, self.query);

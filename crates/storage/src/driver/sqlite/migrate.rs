@@ -159,10 +159,14 @@ pub(super) async fn rewrite(file: &File) -> Result<Option<String>, Error> {
         )
     };
     let mut connection = connect(writing(file)).await.map_err(failed)?;
-    match connection.execute("VACUUM").await {
-        Err(error) if is_busy(&error) => return Ok(Some(in_use())),
-        outcome => outcome.map_err(failed)?,
-    };
+    // FTS5 keeps what was deleted until it merges the parts of an index.
+    let merge = "INSERT INTO record_names (record_names) VALUES ('optimize')";
+    for statement in [merge, "VACUUM"] {
+        match connection.execute(statement).await {
+            Err(error) if is_busy(&error) => return Ok(Some(in_use())),
+            outcome => outcome.map_err(failed)?,
+        };
+    }
     let checkpoint = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)");
     let row = checkpoint.fetch_one(&mut connection).await;
     let is_busy: i64 = row.and_then(|row| row.try_get(0)).map_err(failed)?;

@@ -1,6 +1,8 @@
 //! What is true of the SQLite store alone: its files, its schema, its plans.
 
-use std::{fs, num::NonZeroU32, path::Path};
+mod names;
+
+use std::{fs, path::Path};
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Executor, Row, sqlite::SqliteConnection};
@@ -22,7 +24,7 @@ use crate::{
 };
 use hindsight_filter::{
     Order,
-    condition::{Column, Is, ObjectField, Value},
+    condition::{Column, Is, Value},
     model::Resource,
 };
 
@@ -269,58 +271,6 @@ async fn of_a_label_and_a_parent_of_many_rows_the_rarer_leads_to_a_sorted_list()
         let steps = plan.unwrap().steps;
         let wanted = format!("access path: {leads} (5000 rows)");
         assert_eq!(steps[0], wanted, "{steps:#?}");
-    }
-    world.maintenance.close().await;
-}
-
-#[tokio::test]
-async fn names_that_begin_so_are_gathered_if_they_are_few_and_sought_in_order_if_they_are_many() {
-    let dir = dir();
-    let path = dir.path().join("x.db");
-    let world = World::open(&url(&path)).await;
-    world
-        .given([
-            Change::InsertResult(result("a/results/r", 0)),
-            Change::InsertRecord(record("a/results/r/records/x", 0, &json!({}))),
-        ])
-        .await;
-    let copies = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) INSERT INTO records \
-                  (result_row, parent, id, uid, etag, create_us, update_us, data_type, object_name) \
-                  SELECT result_row, parent, randomblob(16), randomblob(16), '', i * 1000, i * 1000, 'x', \
-                  CASE WHEN i < 10 THEN 'rare-' WHEN i < 6000 THEN 'old-' ELSE 'new-' END || i FROM n JOIN records";
-    connect(&path).await.execute(copies).await.unwrap();
-    let by_end = Order::by(Column::Ended, true);
-    for (prefix, order, leads, newest) in [
-        (
-            "rare-",
-            Order::newest_first(),
-            "index of names (9 rows)",
-            "rare-9",
-        ),
-        (
-            "old-",
-            Order::newest_first(),
-            "scan of all rows in order",
-            "old-5999",
-        ),
-        // No index has this order, so that all have to be gathered.
-        ("old-", by_end, "index of names (5000 rows)", "old-5999"),
-    ] {
-        let query = ListQuery {
-            condition: test(
-                Column::Object(ObjectField::Name),
-                Is::StartsWith(prefix.to_owned()),
-            ),
-            order,
-            limit: NonZeroU32::new(7).unwrap(),
-            ..everything()
-        };
-        let plan = world.store.explain(Resource::Records, &query, 9).await;
-        let steps = plan.unwrap().steps;
-        assert!(steps[0].contains(leads), "{prefix}: {steps:#?}");
-        let found = world.store.list_columns(&query).await.unwrap();
-        let first = found[0].item.object.text(ObjectField::Name);
-        assert_eq!((found.len(), first), (7, Some(newest)));
     }
     world.maintenance.close().await;
 }

@@ -8,7 +8,7 @@ use crate::sql::{
     dialect::Dialect,
     indexed, labels,
     statement::Statement,
-    stored_time,
+    stored_time, trigrams,
 };
 use hindsight_filter::condition::{Is, Test};
 use hindsight_filter::model::{ParentPattern, Resource};
@@ -52,6 +52,13 @@ impl<'q> List<'q> {
             self.out.bind(parent).push(") AS driving CROSS JOIN ");
         } else if self.by_one_key() {
             self.out.push("index_entries AS driving CROSS JOIN ");
+        }
+        if let (Dialect::Postgres, AccessPath::Index(IndexCandidate::NameParts(part))) =
+            (self.dialect, self.path)
+        {
+            self.out.push("(");
+            trigrams::records(&mut self.out, self.dialect, "*", part);
+            self.out.push(") AS ");
         }
         self.out.push(candidate::table(self.resource));
         if self.dialect == Dialect::Postgres {
@@ -125,6 +132,11 @@ impl<'q> List<'q> {
                 self.out.push(" AND row_id IN (");
                 searched::with_labels(&mut self.out, test);
                 candidate::of_types(&mut self.out, &self.query.condition, "type");
+                self.out.push(")");
+            }
+            IndexCandidate::NameParts(part) => {
+                self.out.push(" AND row_id IN (");
+                trigrams::records(&mut self.out, self.dialect, "rowid", part);
                 self.out.push(")");
             }
             IndexCandidate::Names(test) => {

@@ -41,6 +41,8 @@ pub enum Kind {
     IndexExceeds,
     /// A label of a record that the index of labels lacks, or one that it has besides.
     LabelDiffers,
+    /// A name of a record that the index of parts of names lacks.
+    NameDiffers,
     /// A payload or part of a log whose object is gone, or another one.
     ObjectLost,
     /// A payload or part of a log whose object the database takes for one that nobody needs.
@@ -82,6 +84,7 @@ impl Kind {
             Self::IndexLacks => "index-lacks",
             Self::IndexExceeds => "index-exceeds",
             Self::LabelDiffers => "label-differs",
+            Self::NameDiffers => "name-differs",
             Self::ObjectLost => "object-lost",
             Self::ObjectUnheld => "object-unheld",
             Self::ObjectIdle => "object-idle",
@@ -122,6 +125,10 @@ impl Kind {
             Self::LabelDiffers => {
                 "copy the database with `hindsight copy`, which indexes labels anew; until then \
                  filters and selectors by the label miss the record"
+            }
+            Self::NameDiffers => {
+                "copy the database with `hindsight copy`, which indexes names anew; until then \
+                 filters by a part of the name miss the record"
             }
             Self::ObjectLost => {
                 "put the object back from a version or backup of the object store; or store the \

@@ -1,4 +1,4 @@
-//! Looking at tables that lead to records: labels, and keys of indexed paths that lead nowhere.
+//! Looking at tables that lead to records: labels, parts of names, and keys of indexed paths that lead nowhere.
 
 use super::{
     Check, Event, MOST_FOUND,
@@ -29,6 +29,20 @@ impl Check<'_> {
             };
             let name = finding::name(&row, &[0, 1, 2]);
             self.found(Finding::new(Kind::LabelDiffers, name, what));
+        }
+        Ok(())
+    }
+
+    /// Whether the names of the same records are indexed, likewise.
+    pub(super) async fn names(&mut self, after: i64, last: i64) -> Result<(), Error> {
+        if self.snapshot.dialect == Dialect::Postgres {
+            return Ok(());
+        }
+        let lacking = walk::names_not_indexed(after, last, MOST_FOUND);
+        for row in self.rows(Table::Records, &lacking).await? {
+            let what = "the index of parts of names lacks its name";
+            let name = finding::name(&row, &[0, 1, 2]);
+            self.found(Finding::new(Kind::NameDiffers, name, what));
         }
         Ok(())
     }

@@ -58,6 +58,7 @@ impl Check<'_> {
                 self.hold(after, last).await?;
             }
             self.labels(after, last).await?;
+            self.names(after, last).await?;
             let count = rows.len() as u64;
             let mut walked = Vec::new();
             for row in rows {

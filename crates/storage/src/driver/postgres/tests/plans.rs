@@ -17,9 +17,15 @@ use crate::{
     },
     driver::postgres::bind::query,
     seam::{Change, ListQuery, PipelineColumn, PipelineQuery, PipelineScope, PipelineTest},
-    sql::{access_path::AccessPath, dialect::Dialect, list, pipelines, statement::Statement},
+    sql::{
+        access_path::{self, AccessPath},
+        candidate::IndexCandidate,
+        dialect::Dialect,
+        list, pipelines,
+        statement::Statement,
+    },
 };
-use hindsight_filter::condition::{Column, Is, ObjectField};
+use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Value};
 use hindsight_filter::model::Resource;
 
 /// A database of many rows, and a connection to it.
@@ -121,6 +127,52 @@ async fn names_that_begin_so_are_sought_in_order_if_they_are_many() {
         assert_eq!((found.len(), first), (7, Some(newest)));
     }
     world.maintenance.close().await;
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn parts_of_names_are_looked_for_in_the_index_of_their_trigrams_alone() {
+    let Some((database, mut connection)) = of_many().await else {
+        return;
+    };
+    let name = |is| test(Column::Object(ObjectField::Name), is);
+    let text = |text: &str| Is::Equal(Value::Text(text.to_owned()));
+    let contains = |part: &str| name(Is::Contains(part.to_owned()));
+    let typed = test(Column::DataType, text("tekton.dev/v1.TaskRun"));
+    for (parent, condition) in [
+        ("-", contains("123")),
+        ("p1", contains("123")),
+        ("-", name(Is::EndsWith("1234".to_owned()))),
+        ("-", Condition::And(vec![typed.clone(), contains("345")])),
+        ("p1", Condition::And(vec![typed, contains("run-")])),
+    ] {
+        let wanted = ListQuery {
+            scope: format!("{parent}/results/-").parse().unwrap(),
+            condition,
+            ..everything()
+        };
+        let path = access_path::candidates(Dialect::Postgres, Resource::Records, &wanted)
+            .into_iter()
+            .find(|one| matches!(one, IndexCandidate::NameParts(_)));
+        let path = AccessPath::Index(path.unwrap());
+        let part = list::Part::With;
+        let list = list::list(
+            Dialect::Postgres,
+            Resource::Records,
+            &wanted,
+            part,
+            path,
+            50,
+        );
+        let plan = plan(&mut connection, &list.unwrap()).await;
+        let scan = "Bitmap Index Scan on records_by_name_trigrams";
+        assert!(plan.iter().any(|line| line.contains(scan)), "{plan:#?}");
+        let is_slow = |line: &&String| {
+            line.contains("Seq Scan on records")
+                || line.contains("Filter:") && line.contains("name_trigrams(")
+        };
+        assert_eq!(plan.iter().find(is_slow), None, "{plan:#?}");
+    }
     database.remove().await;
 }
 

@@ -1,0 +1,163 @@
+//! How names are found.
+
+use std::num::NonZeroU32;
+
+use serde_json::json;
+use sqlx::Executor;
+
+use super::super::{file::File, migrate};
+use super::{connect, dir, url};
+use crate::{
+    conformance::{
+        World,
+        fixtures::{everything, record, result, test},
+    },
+    seam::{Change, ListQuery},
+};
+use hindsight_filter::{
+    Order,
+    condition::{Column, Is, ObjectField},
+    model::Resource,
+};
+
+#[tokio::test]
+async fn names_that_begin_so_are_gathered_if_they_are_few_and_sought_in_order_if_they_are_many() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    let world = World::open(&url(&path)).await;
+    world
+        .given([
+            Change::InsertResult(result("a/results/r", 0)),
+            Change::InsertRecord(record("a/results/r/records/x", 0, &json!({}))),
+        ])
+        .await;
+    let copies = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) INSERT INTO records \
+                  (result_row, parent, id, uid, etag, create_us, update_us, data_type, object_name) \
+                  SELECT result_row, parent, randomblob(16), randomblob(16), '', i * 1000, i * 1000, 'x', \
+                  CASE WHEN i < 10 THEN 'rare-' WHEN i < 6000 THEN 'old-' ELSE 'new-' END || i FROM n JOIN records";
+    connect(&path).await.execute(copies).await.unwrap();
+    let by_end = Order::by(Column::Ended, true);
+    for (prefix, order, leads, newest) in [
+        (
+            "rare-",
+            Order::newest_first(),
+            "index of names (9 rows)",
+            "rare-9",
+        ),
+        (
+            "old-",
+            Order::newest_first(),
+            "scan of all rows in order",
+            "old-5999",
+        ),
+        // No index has this order, so that all have to be gathered.
+        ("old-", by_end, "index of names (5000 rows)", "old-5999"),
+    ] {
+        let query = ListQuery {
+            condition: test(
+                Column::Object(ObjectField::Name),
+                Is::StartsWith(prefix.to_owned()),
+            ),
+            order,
+            limit: NonZeroU32::new(7).unwrap(),
+            ..everything()
+        };
+        let plan = world.store.explain(Resource::Records, &query, 9).await;
+        let steps = plan.unwrap().steps;
+        assert!(steps[0].contains(leads), "{prefix}: {steps:#?}");
+        let found = world.store.list_columns(&query).await.unwrap();
+        let first = found[0].item.object.text(ObjectField::Name);
+        assert_eq!((found.len(), first), (7, Some(newest)));
+    }
+    world.maintenance.close().await;
+}
+
+#[tokio::test]
+async fn parts_of_names_are_looked_for_by_trigrams_and_go_with_their_records() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    let world = World::open(&url(&path)).await;
+    let object = |at: i64| json!({"metadata": {"name": format!("run-{at:05}-end")}});
+    let row = |at: i64| record(&format!("a/results/r/records/{at}"), at, &object(at));
+    world
+        .given([Change::InsertResult(result("a/results/r", 0))])
+        .await;
+    for some in (0..6_000).collect::<Vec<i64>>().chunks(500) {
+        world
+            .given(some.iter().map(|at| Change::InsertRecord(row(*at))))
+            .await;
+    }
+    let path_to = async |part: &str| {
+        let query = ListQuery {
+            condition: test(
+                Column::Object(ObjectField::Name),
+                Is::Contains(part.to_owned()),
+            ),
+            ..everything()
+        };
+        let plan = world.store.explain(Resource::Records, &query, 9).await;
+        plan.unwrap().steps.swap_remove(0)
+    };
+    for (part, leads) in [
+        // 00012 has its trigrams, too.
+        ("-0012", "index of parts of names (11 rows)"),
+        // More than are worth gathering are found in order.
+        ("run-", "scan of all rows in order"),
+        ("12", "scan of the index of names"),
+    ] {
+        let path = path_to(part).await;
+        assert!(path.contains(leads), "{part}: {path}");
+    }
+    let mut connection = connect(&path).await;
+    let entries =
+        "SELECT count(*) FROM record_names WHERE record_names MATCH '\"-00\" AND \"012\"'";
+    let count: i64 = sqlx::query_scalar(entries)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(count, 11);
+    let gone = "DELETE FROM records WHERE object_name LIKE 'run-0012%'";
+    connection.execute(gone).await.unwrap();
+    let count: i64 = sqlx::query_scalar(entries)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(count, 1, "an entry outlived its record");
+    drop(connection);
+    world.maintenance.close().await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_deleted_name_once_the_file_is_written_anew() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    let world = World::open(&url(&path)).await;
+    let named = |id: &str, name: &str| {
+        let object = json!({"metadata": {"name": name}});
+        Change::InsertRecord(record(&format!("a/results/r/records/{id}"), 0, &object))
+    };
+    world
+        .given([Change::InsertResult(result("a/results/r", 0))])
+        .await;
+    world
+        .given([named("kept", "abc"), named("gone", "zqx")])
+        .await;
+    world.maintenance.close().await;
+    let parts = async || -> i64 {
+        let has = "SELECT count(*) FROM record_names_data WHERE instr(block, CAST('zqx' AS BLOB))";
+        let mut connection = connect(&path).await;
+        sqlx::query_scalar(has)
+            .fetch_one(&mut connection)
+            .await
+            .unwrap()
+    };
+    let gone = "DELETE FROM records WHERE id = 'gone'";
+    connect(&path).await.execute(gone).await.unwrap();
+    assert_ne!(
+        parts().await,
+        0,
+        "a delete is noted beside what was written"
+    );
+    let left = migrate::rewrite(&File::at(&path)).await.unwrap();
+    assert_eq!((left, parts().await), (None, 0));
+}
