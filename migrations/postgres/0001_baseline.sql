@@ -198,11 +198,12 @@ EXECUTE FUNCTION records_disown();
 
 -- Questions that people ask of records among many, each answered by an index of its own; see
 -- docs/adr/0020. The index of labels also knows whose a record is, its type, and in which
--- week and on which day it was stored; see docs/adr/0024 and 0044.
+-- week and on which day it was stored; see docs/adr/0024 and 0044. Lists ask it for many weeks, one by one, and each time
+-- all is read that was written last and is not merged yet, up to the limit.
 CREATE INDEX records_by_labels ON records
     USING gin (labels jsonb_path_ops, (ARRAY[parent]), (ARRAY[data_type]),
                (ARRAY[create_us / 604800000000, create_us / 86400000000]))
-    WITH (gin_pending_list_limit = 256);
+    WITH (gin_pending_list_limit = 64);
 -- Indexes of what is rare have the time of storing as a term of their own, so that a list in its order
 -- goes by one of them and not by all records; see docs/adr/0057.
 CREATE INDEX records_by_pipeline ON records (left(object_pipeline_ref, 128), (create_us + 0))
@@ -243,7 +244,7 @@ ALTER INDEX records_by_name_trigrams ALTER COLUMN 1 SET STATISTICS 0;
 CREATE INDEX records_by_labels_unwell ON records
     USING gin (labels jsonb_path_ops, (ARRAY[parent]), (ARRAY[data_type]),
                (ARRAY[create_us / 604800000000, create_us / 86400000000]))
-    WITH (gin_pending_list_limit = 256)
+    WITH (gin_pending_list_limit = 64)
     WHERE left(object_condition_status, 128) <> E'\x01W'
         OR (left(coalesce(object_reason, object_phase), 128) <> E'\x01Q'
             AND left(coalesce(object_reason, object_phase), 128) <> E'\x01R');

@@ -157,9 +157,16 @@ fn asks_rare(dialect: Dialect, query: &ListQuery) -> bool {
             candidate::kept_types(&query.condition).is_some() && labels::leads(query, true)
                 || labels::has_pipeline(query)
                 || asks_in_own_order(query)
+                || asks_cluster(query)
         }
     };
     is_led && by_time(query).is_some()
+}
+
+/// Whether records of a cluster are asked for, which are counted first.
+fn asks_cluster(query: &ListQuery) -> bool {
+    let all = candidate::candidates(Resource::Records, query, false);
+    all.iter().any(IndexCandidate::is_of_cluster)
 }
 
 /// Whether an index that has no other order than that of storing leads to rows: of all parents, or by

@@ -142,6 +142,11 @@ impl IndexCandidate<'_> {
         matches!(self, Self::Names(_)) && !self.is_search()
     }
 
+    /// Whether it is by the cluster that parents name.
+    pub(crate) fn is_of_cluster(&self) -> bool {
+        matches!(self, Self::Column("records_by_parent_create", _))
+    }
+
     /// Whether it is by the type of records.
     pub(crate) fn is_of_type(&self) -> bool {
         matches!(

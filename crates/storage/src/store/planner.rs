@@ -43,7 +43,7 @@ pub(super) async fn choose<'q>(
     let ranges = candidates
         .iter()
         .copied()
-        .find(|one| one.is_prefix());
+        .find(|one| one.is_prefix() || one.is_of_cluster());
     let (first, path) = match dialect {
         Dialect::Sqlite => planner.fewest_rows(&candidates).await?,
         Dialect::Postgres => (None, planner.beside_statistics(candidates).await?),
