@@ -27,7 +27,7 @@ pub(crate) const SMALL: Shape = Shape {
     pipelines: 12,
     namespaces: 20,
     lines: [10, 24],
-    most: [5_300, 4_600],
+    most: [5_000, 4_500],
 };
 
 /// A PipelineRun and eleven TaskRuns of 9 KB each.

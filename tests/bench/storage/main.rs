@@ -143,19 +143,20 @@ async fn singles(label: &str, url: &str, corpus: &Corpus) {
     opened.maintenance.close().await;
 }
 
-async fn sqlite(corpus: &Corpus, rates: bool) {
+async fn sqlite(corpus: &Corpus, rates: bool) -> Option<String> {
     let dir = tempfile::TempDir::new().unwrap();
     let path = |name: &str| dir.path().join(name);
     let url = |name: &str| format!("sqlite:{}", path(name).display());
     fill("SQLite", &url("store.db"), corpus).await;
-    sizes::sqlite(&path("store.db"), corpus).await;
+    let missed = sizes::sqlite(&path("store.db"), corpus).await;
     if rates {
         singles("SQLite", &url("singles.db"), corpus).await;
         plain::sqlite(&path("plain.db"), corpus).await;
     }
+    missed
 }
 
-async fn postgres(server: PgConnectOptions, corpus: &Corpus, rates: bool) {
+async fn postgres(server: PgConnectOptions, corpus: &Corpus, rates: bool) -> Option<String> {
     let mut admin = server.connect().await.unwrap();
     let mut names = Vec::new();
     let mut fresh = async || {
@@ -167,7 +168,7 @@ async fn postgres(server: PgConnectOptions, corpus: &Corpus, rates: bool) {
     };
     let options = fresh().await;
     fill("PostgreSQL", options.to_url_lossy().as_str(), corpus).await;
-    sizes::postgres(&options, corpus).await;
+    let missed = sizes::postgres(&options, corpus).await;
     if rates {
         let options = fresh().await;
         singles("PostgreSQL", options.to_url_lossy().as_str(), corpus).await;
@@ -178,6 +179,7 @@ async fn postgres(server: PgConnectOptions, corpus: &Corpus, rates: bool) {
         let drop = format!("DROP DATABASE {name} WITH (FORCE)");
         admin.execute(AssertSqlSafe(drop)).await.unwrap();
     }
+    missed
 }
 
 fn main() {
@@ -188,6 +190,7 @@ fn main() {
     let runs = std::env::var("HINDSIGHT_BENCH_RUNS").ok();
     let runs = runs.map(|runs| runs.parse().unwrap());
     let only = std::env::args().skip(1).find(|arg| !arg.starts_with("--"));
+    let mut missed = Vec::new();
     runtime.block_on(async {
         for (name, shape, by_default, rates) in [
             ("small", corpus::SMALL, 10_000, false),
@@ -205,10 +208,11 @@ fn main() {
                 raw / corpus.runs
             );
             match std::env::var("HINDSIGHT_TEST_POSTGRES") {
-                Ok(url) => postgres(url.parse().unwrap(), &corpus, rates).await,
+                Ok(url) => missed.extend(postgres(url.parse().unwrap(), &corpus, rates).await),
                 Err(_unset) => println!("PostgreSQL: HINDSIGHT_TEST_POSTGRES names no server"),
             }
-            sqlite(&corpus, rates).await;
+            missed.extend(sqlite(&corpus, rates).await);
         }
     });
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
