@@ -591,13 +591,10 @@ CREATE TABLE pipeline_names (
 
 CREATE INDEX pipeline_names_by_namespace ON pipeline_names (namespace);
 
--- The parts of three characters that a text has. A text that has a longer part has all of this part's.
-CREATE FUNCTION trigrams(whole TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-    SELECT array_agg(DISTINCT substr(whole, i, 3) COLLATE "C") FROM generate_series(1, length(whole) - 2) AS i
-$$;
-
-CREATE INDEX pipeline_names_parts ON pipeline_names USING gin (trigrams(name)) WITH (fastupdate = off);
-CREATE INDEX pipeline_names_display_parts ON pipeline_names USING gin (trigrams(display_name)) WITH (fastupdate = off);
+CREATE INDEX pipeline_names_parts ON pipeline_names USING gin (name_trigrams(name)) WITH (fastupdate = off);
+ALTER INDEX pipeline_names_parts ALTER COLUMN 1 SET STATISTICS 0;
+CREATE INDEX pipeline_names_display_parts ON pipeline_names USING gin (name_trigrams(display_name)) WITH (fastupdate = off);
+ALTER INDEX pipeline_names_display_parts ALTER COLUMN 1 SET STATISTICS 0;
 
 CREATE FUNCTION pipelines_named() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -3,8 +3,7 @@
 mod list;
 
 pub(crate) use self::list::{
-    Parts, Place, by_index_alone, count, counted_page, has_trigrams, ids_in, is_by_names, near,
-    page, row_ids,
+    Parts, Place, count, counted_page, has_trigrams, ids_in, is_by_names, near, page, row_ids,
 };
 
 use std::collections::BTreeMap;

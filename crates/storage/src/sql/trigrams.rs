@@ -15,15 +15,14 @@ pub(super) fn of_names(test: &Test) -> Option<&str> {
     }
 }
 
-/// So many characters of a part as have the trigrams that are looked for.
-fn end(part: &str) -> Option<&str> {
+/// So many characters of a part as have the trigrams that are looked for; none if it has no trigram.
+pub(super) fn end(part: &str) -> Option<&str> {
     let last = part.char_indices().rev().take(MOST + 2).last();
     let end = &part[last.map_or(0, |(at, _)| at)..];
     (end.chars().count() > 2).then_some(end)
 }
 
-/// Appends a statement for records whose names may have a part. On PostgreSQL longer names than Kubernetes knows are
-/// not divided, and `OFFSET 0` keeps other tests out: the planner would take another index and divide the name of each row.
+/// Appends a statement for records whose names may have a part.
 pub(super) fn records(out: &mut Statement, dialect: Dialect, columns: &'static str, part: &str) {
     out.push("SELECT ").push(columns);
     match dialect {
@@ -32,11 +31,20 @@ pub(super) fn records(out: &mut Statement, dialect: Dialect, columns: &'static s
                 .bind(all_of(part).as_str());
         }
         Dialect::Postgres => {
-            out.push(" FROM records WHERE name_trigrams(object_name) @> name_trigrams(")
-                .bind(part)
-                .push(") OR name_trigrams(object_name) @> '{-1}' OFFSET 0");
+            out.push(" FROM records WHERE ");
+            has_all(out, "object_name", part);
         }
     }
+}
+
+/// Appends the end of a subquery of PostgreSQL for rows with a name that may have a part. Names that are too long are not divided,
+/// and `OFFSET 0` keeps other tests out: the planner would take another index and divide the name of each row.
+pub(super) fn has_all(out: &mut Statement, name: &'static str, part: &str) {
+    out.push("name_trigrams(")
+        .push(name)
+        .push(") @> name_trigrams(");
+    out.bind(part).push(") OR name_trigrams(").push(name);
+    out.push(") @> '{-1}' OFFSET 0");
 }
 
 /// The trigrams of a part as SQLite is asked for all of them.

@@ -146,7 +146,6 @@ async fn found_by_names(
     }
     if sql::has_trigrams(query) {
         *parts = sql::Parts::Trigrams;
-        reader.rows(&sql::by_index_alone()).await?;
     }
     if query.order != PipelineColumn::CreatedAt {
         return Ok(None);

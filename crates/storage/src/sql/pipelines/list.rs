@@ -8,6 +8,7 @@ use crate::{
     sql::{
         dialect::Dialect,
         statement::{Bind, Statement},
+        trigrams,
     },
 };
 
@@ -19,9 +20,6 @@ const LONGEST_PATTERN: usize = 10_000;
 
 /// So many next rows in order are looked at, before all short rows are.
 const NEAR: i64 = 2000;
-
-/// So many trigrams of a part of a text are looked for at most.
-const TRIGRAMS: usize = 16;
 
 /// How rows are found that have a part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +33,6 @@ pub(crate) enum Parts {
 /// Whether trigrams tell which short rows may pass.
 pub(crate) fn has_trigrams(query: &PipelineQuery) -> bool {
     sought(query).is_some()
-}
-
-/// The statement after which PostgreSQL looks for trigrams in their index alone: to compare those of each row takes 4 µs.
-pub(crate) fn by_index_alone() -> Statement {
-    Statement::new("SET LOCAL enable_seqscan = off")
 }
 
 /// Whether the short rows of PostgreSQL have all that a list asks of pipelines.
@@ -68,7 +61,7 @@ fn passing(
         PipelineScope::Namespace(namespace) if is_by_names(dialect, query) => {
             match sought(query).filter(|_| parts == Parts::Trigrams) {
                 None => out.push(" FROM pipeline_names"),
-                Some((column, trigrams)) => with_trigrams(out, column, trigrams),
+                Some((column, part)) => with_trigrams(out, column, &part),
             };
             out.push(" WHERE namespace = ").bind(namespace.as_str());
             tests(out, dialect, query, true);
@@ -314,40 +307,23 @@ fn has_part(out: &mut Statement, dialect: Dialect, short: bool, column: &'static
 }
 
 /// The longest part that is looked for, by its trigrams. What other parts there are is compared in the rows that have these.
-fn sought(query: &PipelineQuery) -> Option<(&PipelineColumn, Vec<String>)> {
+fn sought(query: &PipelineQuery) -> Option<(&PipelineColumn, String)> {
     let parts = query.tests.iter().filter_map(|(column, test)| match test {
-        PipelineTest::Substring(part) => Some((column, trigrams(part))),
+        PipelineTest::Substring(part) => Some((column, trigrams::end(part)?.to_ascii_lowercase())),
         _ => None,
     });
-    let longest = parts.max_by_key(|(_, trigrams)| trigrams.len());
-    longest.filter(|(_, trigrams)| !trigrams.is_empty())
+    parts.max_by_key(|(_, part)| part.chars().count())
 }
 
-/// Appends the short rows that have these trigrams. With nothing else to go by (`OFFSET 0` keeps other tests out), the
-/// planner cannot take another index and compare the trigrams of each row.
+/// Appends the short rows that have the trigrams of a part.
 fn with_trigrams<'o>(
     out: &'o mut Statement,
     column: &PipelineColumn,
-    trigrams: Vec<String>,
+    part: &str,
 ) -> &'o mut Statement {
-    out.push(" FROM (SELECT * FROM pipeline_names WHERE trigrams(")
-        .push(name(column))
-        .push(") @> ")
-        .bind(Bind::Texts(trigrams))
-        .push(" OFFSET 0) AS alike")
-}
-
-/// The first trigrams of a part of a text in lower case.
-fn trigrams(part: &str) -> Vec<String> {
-    let chars: Vec<char> = part.to_ascii_lowercase().chars().collect();
-    let mut trigrams: Vec<String> = chars
-        .windows(3)
-        .map(|three| three.iter().collect())
-        .collect();
-    trigrams.sort_unstable();
-    trigrams.dedup();
-    trigrams.truncate(TRIGRAMS);
-    trigrams
+    out.push(" FROM (SELECT * FROM pipeline_names WHERE ");
+    trigrams::has_all(out, name(column), part);
+    out.push(") AS alike")
 }
 
 /// Whether a part of a text can be looked for by `LIKE`, which makes no copy of each text. That of SQLite ends a pattern at NUL.
