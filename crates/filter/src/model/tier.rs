@@ -1,10 +1,9 @@
 //! Where a record is kept.
 
 /// The tier that a record is kept in. Results are in the database whatever the tier of their records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
     /// The database.
-    #[default]
     Hot,
     /// A file of the archive.
     Cold,

@@ -131,6 +131,45 @@ async fn names_that_begin_so_are_sought_in_order_if_they_are_many() {
 }
 
 #[tokio::test]
+async fn records_of_a_cluster_are_sought_in_order_if_they_are_many() {
+    let Some(server) = postgres_server() else {
+        return;
+    };
+    let database = PostgresDatabase::fresh(&server).await;
+    let world = World::open(&database.url()).await;
+    let [few, many] = ["cluster/west/a", "cluster/east/a"];
+    for (parent, rows) in [(few, 0..9), (many, 9..400)] {
+        let row = |at: i64| record(&format!("{parent}/results/r/records/{at}"), at, &json!({}));
+        let parent = Change::InsertResult(result(&format!("{parent}/results/r"), 0));
+        world.given([parent]).await;
+        world
+            .given(rows.map(|at| Change::InsertRecord(row(at))))
+            .await;
+    }
+    for (cluster, steps) in [
+        ("nowhere", "access path: scan and sort of all rows"),
+        ("west", "access path: scan and sort of all rows"),
+        (
+            "east",
+            "access path: scan of the next 100000 rows in order, then",
+        ),
+    ] {
+        let query = ListQuery {
+            condition: test(Column::Cluster, Is::Equal(Value::Text(cluster.to_owned()))),
+            ..everything()
+        };
+        let plan = world.store.explain(Resource::Records, &query, 9).await;
+        let first = plan.unwrap().steps.swap_remove(0);
+        assert!(first.starts_with(steps), "{cluster}: {first}");
+        let found = world.store.list_columns(&query).await.unwrap().len();
+        let rows = [("nowhere", 0), ("west", 9), ("east", 391)];
+        assert!(rows.contains(&(cluster, found)), "{cluster}: {found}");
+    }
+    world.maintenance.close().await;
+    database.remove().await;
+}
+
+#[tokio::test]
 async fn parts_of_names_are_looked_for_in_the_index_of_their_trigrams_alone() {
     let Some((database, mut connection)) = of_many().await else {
         return;
