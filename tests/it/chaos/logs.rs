@@ -83,6 +83,10 @@ impl Watching {
     }
 }
 
+fn is_cancelled(n: usize) -> bool {
+    n.is_multiple_of(10)
+}
+
 /// A run from its begin until two seconds after its end, when its pod goes; says its UID.
 async fn live(sim: Sim, n: usize, watching: Watching) -> (usize, String) {
     let (name, pod) = (format!("build-{n}"), format!("build-{n}-pod"));
@@ -110,7 +114,7 @@ async fn live(sim: Sim, n: usize, watching: Watching) -> (usize, String) {
         sim.write_log(NAMESPACE, &pod, "step-a", text).unwrap();
         sleep(Duration::from_millis(20)).await;
     }
-    let is_cancelled = n.is_multiple_of(10);
+    let is_cancelled = is_cancelled(n);
     let code = i32::from(is_cancelled);
     sim.end_container(NAMESPACE, &pod, "step-a", code).unwrap();
     let ended = match is_cancelled {
@@ -240,6 +244,8 @@ async fn play(db: String, cluster: Option<&Cluster>) {
     stage.calm_down();
     let end = Instant::now() + PATIENCE;
     let (mut written, mut kept) = (0, 0);
+    // Of those that were cancelled.
+    let (mut all_cancelled, mut whole_cancelled) = (0, 0);
     let mut holes = BTreeMap::<String, usize>::new();
     for (n, uid) in &played {
         let stored = awaited(&mut stage, uid, end).await;
@@ -255,12 +261,15 @@ async fn play(db: String, cluster: Option<&Cluster>) {
         );
         written += wanted.len();
         kept += stored.lines.len();
+        all_cancelled += usize::from(is_cancelled(*n));
+        whole_cancelled += usize::from(is_cancelled(*n) && is_whole);
         for hole in stored.holes {
             *holes.entry(hole).or_default() += 1;
         }
     }
     eprintln!(
-        "{:?}; {kept} of {written} lines stored, {} of {} pods went late, holes: {holes:#?}",
+        "{:?}; {kept} of {written} lines stored, all of {whole_cancelled} of {all_cancelled} cancelled runs; \
+         {} of {} pods went late, holes: {holes:#?}",
         stage.blows,
         watching.late.load(Ordering::SeqCst),
         played.len(),
