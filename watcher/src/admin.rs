@@ -58,11 +58,9 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
         let gauge = metrics.ledger.get_or_create(&OfState { state, kind });
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
-    let (runs, bytes) = shared
-        .server
-        .spool
-        .as_ref()
-        .map_or((0, 0), |spool| spool.size());
+    let spool = shared.server.spool.as_ref();
+    let (runs, bytes) = spool.map_or((0, 0), |spool| spool.size());
+    let lines = spool.map_or(0, |spool| spool.lines().size());
     for (gauge, value) in [
         (&metrics.queue_depth, shared.queues.runs.depth()),
         (
@@ -74,9 +72,12 @@ async fn metrics(State(admin): State<Admin>) -> impl IntoResponse {
     ] {
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
     }
-    metrics
-        .spool_bytes
-        .set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    for (gauge, value) in [
+        (&metrics.spool_bytes, bytes),
+        (&metrics.logs.spool_bytes, lines),
+    ] {
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+    }
     metrics.forget_idle();
     metrics.last_event.clear();
     for (kind, age) in shared.cluster.health.ages() {

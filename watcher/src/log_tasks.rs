@@ -2,10 +2,11 @@
 //!
 //! One task for each label watches pods, one asks the server what it holds, one sends, and each
 //! container that is read has a reader. All of them end together, and what was not stored is read
-//! again by the next ones.
+//! again by the next ones, or found in the spool.
 
 mod ask;
 mod hole;
+mod left;
 mod pods;
 mod read;
 mod send;
@@ -36,6 +37,10 @@ pub(crate) async fn collect(shared: Arc<Shared>, stop: CancellationToken) {
     while !stop.is_cancelled() {
         let woken = shared.logs.turn(true);
         shared.wake(woken);
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = left::send(&shared) => {}
+        }
         let mut tasks = Tasks::begin(&shared);
         let is_refused = tokio::select! {
             biased;

@@ -109,7 +109,7 @@ impl Shared {
             server: ServerSide {
                 sink,
                 gate: Gate::new(config.tuning.server),
-                spool,
+                spool: spool.clone(),
                 spool_problem: Mutex::new(None),
             },
             queues: Queues {
@@ -133,6 +133,7 @@ impl Shared {
                 config.logs,
                 config.policy.logs_deadline,
                 config.tuning.logs_settle,
+                spool,
             ),
             abandon: CancellationToken::new(),
             changed: watch::Sender::new(()),

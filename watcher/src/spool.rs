@@ -1,5 +1,5 @@
 //! Last states of runs on disk, while the server is unavailable: what is deleted from the cluster is
-//! then only known here, and must survive the end of the watcher.
+//! then only known here, and must survive the end of the watcher. Lines of logs are beside them, in [`LineSpool`].
 //!
 //! One file for each run, named by the SHA-256 of its bytes, so that a damaged one is noticed.
 //! A file counts once it and its directory are synced. Nothing here knows what a run is about;
@@ -22,6 +22,7 @@ use hindsight_run::json;
 
 use crate::ledger::Uid;
 use index::{Index, Inserted, Kept};
+pub(crate) use lines::{FileId, LineSpool};
 
 /// Where what cannot be read is put.
 const ASIDE: &str = "corrupt";
@@ -60,6 +61,7 @@ pub(crate) struct Spool {
     dir: PathBuf,
     limit: u64,
     index: Mutex<Index>,
+    lines: LineSpool,
     /// A state was written.
     written: Condvar,
     /// Held for as long as this lives.
@@ -92,7 +94,7 @@ impl Spool {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            if name == LOCK || name == ASIDE {
+            if [LOCK, ASIDE, lines::DIR].contains(&&*name) {
                 continue;
             }
             if name.starts_with('.') {
@@ -122,10 +124,12 @@ impl Spool {
             }
             fs::remove_file(&path).map_err(refuse)?;
         }
+        let lines = LineSpool::open(&dir, limit).map_err(refuse)?;
         let spool = Self {
             dir,
             limit,
             index: Mutex::new(index),
+            lines,
             written: Condvar::new(),
             _lock: lock,
         };
@@ -218,6 +222,11 @@ impl Spool {
         }
     }
 
+    /// Lines of logs in the same directory.
+    pub(crate) fn lines(&self) -> &LineSpool {
+        &self.lines
+    }
+
     /// How many runs are kept, and how many bytes that takes.
     pub(crate) fn size(&self) -> (usize, u64) {
         let index = self.lock();
@@ -285,5 +294,6 @@ fn set_aside(dir: &Path, path: &Path) -> io::Result<()> {
 }
 
 mod index;
+mod lines;
 #[cfg(test)]
 mod tests;

@@ -2,10 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -80,6 +77,23 @@ const ALL: [Blow; 9] = [
     Blow::Bucket,
 ];
 
+/// When watchers were started in the place of killed ones, in microseconds.
+#[derive(Debug, Clone, Default)]
+pub struct Starts(Arc<Mutex<Vec<i64>>>);
+
+impl Starts {
+    fn now(&self) {
+        let now = SystemClock.now().as_microsecond();
+        self.0.lock().unwrap().push(now);
+    }
+
+    /// When the watcher that ran at a time was killed, if it was.
+    pub fn end_of(&self, at: i64) -> Option<i64> {
+        let starts = self.0.lock().unwrap();
+        starts.iter().copied().find(|start| *start > at)
+    }
+}
+
 /// The cluster, and what goes on beside it.
 #[derive(Debug)]
 pub struct Stage {
@@ -88,8 +102,8 @@ pub struct Stage {
     pub blows: BTreeMap<Blow, usize>,
     /// Where large things lie, if not in the database.
     pub bucket: Option<Bucket>,
-    /// When the watcher was started last, in microseconds.
-    pub watching_since: Arc<AtomicI64>,
+    /// When a watcher was started again.
+    pub starts: Starts,
     server: Process,
     watcher: Process,
 }
@@ -101,7 +115,7 @@ impl Stage {
             watcher: scene.watcher(),
             blows: BTreeMap::new(),
             bucket: None,
-            watching_since: Arc::new(AtomicI64::new(0)),
+            starts: Starts::default(),
             sim,
             scene,
         }
@@ -192,8 +206,7 @@ impl Stage {
             self.server = self.scene.server();
         }
         if self.watcher.is_over() {
-            let now = SystemClock.now().as_microsecond();
-            self.watching_since.store(now, Ordering::SeqCst);
+            self.starts.now();
             self.watcher = self.scene.watcher();
         }
     }

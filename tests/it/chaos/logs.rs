@@ -2,8 +2,9 @@
 //! database and object store killed or away, and pods that go two seconds after they end.
 //!
 //! What was written and went while no watcher was there cannot be known to anybody: a watcher takes seconds to
-//! start. So a pod whose log the watcher that runs has not opened stays for up to 20 seconds, and is counted as late. A
-//! watcher that dies between that and its next append loses lines, which then are a hole.
+//! start. So a pod stays for up to 20 seconds, and is counted as late, while no watcher has had its log open at its end,
+//! or after it, and lived half a second longer. What a watcher has read and not sent when it is killed the next one
+//! finds in the spool.
 //!
 //! The short form runs with all other tests; `make chaos-logs` plays 2,000 runs.
 
@@ -11,13 +12,14 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicI64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use hindsight_proto::v1::{DescribeLogRequest, ReadLogRequest};
-use kubesim::{Settings, Sim, SystemClock};
+use hindsight_runtime::clock::{Clock as _, SystemClock};
+use kubesim::{Settings, Sim};
 use serde_json::json;
 use tokio::{
     sync::Semaphore,
@@ -26,7 +28,7 @@ use tokio::{
 };
 use tonic::Status;
 
-use super::blows::{Dice, Stage};
+use super::blows::{Dice, Stage, Starts};
 use crate::support::{
     Database,
     cluster::Cluster,
@@ -63,23 +65,28 @@ fn count(run: usize) -> usize {
     40 + run % 37
 }
 
-/// How the watcher that runs has done.
+/// A watcher has read what there is to read after so many microseconds.
+const READ: i64 = 500_000;
+
+/// How watchers have done.
 #[derive(Debug, Clone, Default)]
 struct Watching {
-    /// When it was started, in microseconds.
-    since: Arc<AtomicI64>,
-    /// Pods that had to stay for it.
+    starts: Starts,
+    /// Pods that had to stay for them.
     late: Arc<AtomicUsize>,
 }
 
 impl Watching {
-    /// Whether it has opened the log of a pod.
-    fn has_opened(&self, sim: &Sim, pod: &str) -> bool {
-        let since = self.since.load(Ordering::SeqCst);
+    /// Whether a watcher had the log of a pod open when it ended, or later, and had time to read it.
+    fn has_read(&self, sim: &Sim, pod: &str, ended: i64) -> bool {
         let calls = sim.calls().name(pod).status(200);
-        let opened =
-            calls.filter(|call| call.subresource == "log" && call.at.as_microsecond() >= since);
-        opened.count() > 0
+        let opened = calls.filter(|call| call.subresource == "log");
+        let now = SystemClock.now().as_microsecond();
+        let read = opened.filter(|call| {
+            let at = call.at.as_microsecond();
+            at.max(ended) + READ <= self.starts.end_of(at).unwrap_or(now)
+        });
+        read.count() > 0
     }
 }
 
@@ -87,8 +94,16 @@ fn is_cancelled(n: usize) -> bool {
     n.is_multiple_of(10)
 }
 
-/// A run from its begin until two seconds after its end, when its pod goes; says its UID.
-async fn live(sim: Sim, n: usize, watching: Watching) -> (usize, String) {
+/// A run that was played.
+#[derive(Debug)]
+struct Played {
+    uid: String,
+    /// How much longer than two seconds its pod stayed.
+    late: Duration,
+}
+
+/// A run from its begin until two seconds after its end, when its pod goes.
+async fn live(sim: Sim, n: usize, watching: Watching) -> (usize, Played) {
     let (name, pod) = (format!("build-{n}"), format!("build-{n}-pod"));
     let run = sim.create(json!({
         "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
@@ -117,6 +132,7 @@ async fn live(sim: Sim, n: usize, watching: Watching) -> (usize, String) {
     let is_cancelled = is_cancelled(n);
     let code = i32::from(is_cancelled);
     sim.end_container(NAMESPACE, &pod, "step-a", code).unwrap();
+    let end_of_log = SystemClock.now().as_microsecond();
     let ended = match is_cancelled {
         true => json!({"type": "Succeeded", "status": "False", "reason": "TaskRunCancelled"}),
         false => json!({"type": "Succeeded", "status": "True", "reason": "Succeeded"}),
@@ -131,16 +147,16 @@ async fn live(sim: Sim, n: usize, watching: Watching) -> (usize, String) {
     sim.merge("tekton.dev", "taskruns", NAMESPACE, &name, patch, "tekton")
         .unwrap();
     sleep(Duration::from_secs(2)).await;
-    if !watching.has_opened(&sim, &pod) {
+    if !watching.has_read(&sim, &pod, end_of_log) {
         watching.late.fetch_add(1, Ordering::SeqCst);
     }
-    // A log that the watcher before has sealed is not opened again.
-    let end = Instant::now() + LATE;
-    while !watching.has_opened(&sim, &pod) && Instant::now() < end {
+    let begin = Instant::now();
+    while !watching.has_read(&sim, &pod, end_of_log) && begin.elapsed() < LATE {
         sleep(Duration::from_millis(100)).await;
     }
     sim.delete("", "pods", NAMESPACE, &pod).unwrap();
-    (n, uid)
+    let late = begin.elapsed();
+    (n, Played { uid, late })
 }
 
 /// What is stored of the log of a run.
@@ -202,7 +218,7 @@ async fn play(db: String, cluster: Option<&Cluster>) {
         calls: 4_000_000,
         ..Settings::default()
     };
-    let sim = Sim::with(settings, Arc::new(SystemClock));
+    let sim = Sim::with(settings, Arc::new(kubesim::SystemClock));
     sim.install_all(kinds());
     sim.namespace(NAMESPACE);
     let listening = sim.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
@@ -215,7 +231,7 @@ async fn play(db: String, cluster: Option<&Cluster>) {
     let mut stage = Stage::new(sim, scene);
     stage.bucket = Some(bucket);
     let watching = Watching {
-        since: Arc::clone(&stage.watching_since),
+        starts: stage.starts.clone(),
         late: Arc::default(),
     };
     let (mut runs, turns) = (JoinSet::new(), Arc::new(Semaphore::new(AT_ONCE)));
@@ -242,13 +258,19 @@ async fn play(db: String, cluster: Option<&Cluster>) {
         stage.strike(&mut dice, cluster);
     }
     stage.calm_down();
+    let late = watching.late.load(Ordering::SeqCst);
+    judge(&mut stage, &played, share, late).await;
+}
+
+/// Compares what was written with what is stored, of which at least `share` in a thousand must be there.
+async fn judge(stage: &mut Stage, played: &BTreeMap<usize, Played>, share: usize, late: usize) {
     let end = Instant::now() + PATIENCE;
     let (mut written, mut kept) = (0, 0);
     // Of those that were cancelled.
     let (mut all_cancelled, mut whole_cancelled) = (0, 0);
     let mut holes = BTreeMap::<String, usize>::new();
-    for (n, uid) in &played {
-        let stored = awaited(&mut stage, uid, end).await;
+    for (n, run) in played {
+        let stored = awaited(stage, &run.uid, end).await;
         let wanted: Vec<String> = (0..count(*n)).map(|at| line(*n, at)).collect();
         // In order, none twice, none that was not written.
         let mut rest = wanted.iter();
@@ -259,6 +281,13 @@ async fn play(db: String, cluster: Option<&Cluster>) {
             is_whole || !stored.holes.is_empty(),
             "{n}: a hole is marked"
         );
+        if !is_whole {
+            let (there, late) = (stored.lines.len(), run.late);
+            eprintln!(
+                "{n}: {there} of {} lines; its pod stayed {late:?} longer",
+                wanted.len()
+            );
+        }
         written += wanted.len();
         kept += stored.lines.len();
         all_cancelled += usize::from(is_cancelled(*n));
@@ -269,17 +298,17 @@ async fn play(db: String, cluster: Option<&Cluster>) {
     }
     eprintln!(
         "{:?}; {kept} of {written} lines stored, all of {whole_cancelled} of {all_cancelled} cancelled runs; \
-         {} of {} pods went late, holes: {holes:#?}",
+         {late} of {} pods went late, holes: {holes:#?}",
         stage.blows,
-        watching.late.load(Ordering::SeqCst),
         played.len(),
     );
     assert!(kept * 1000 >= written * share, "{kept} of {written}");
-    in_bucket(&mut stage, &played, end).await;
+    assert_eq!(whole_cancelled, all_cancelled);
+    in_bucket(stage, played, end).await;
 }
 
 /// What lay in the database while the bucket was away has come there, and is read from there.
-async fn in_bucket(stage: &mut Stage, played: &BTreeMap<usize, String>, end: Instant) {
+async fn in_bucket(stage: &mut Stage, played: &BTreeMap<usize, Played>, end: Instant) {
     let bucket = stage.bucket.as_ref().unwrap();
     let is_held = |bucket: &Bucket| {
         let objects = bucket.list();
@@ -293,8 +322,8 @@ async fn in_bucket(stage: &mut Stage, played: &BTreeMap<usize, String>, end: Ins
         assert!(Instant::now() < end, "{:?}", bucket.list());
         sleep(Duration::from_millis(200)).await;
     }
-    let (n, uid) = played.first_key_value().unwrap();
-    let again = awaited(stage, uid, end).await;
+    let (n, run) = played.first_key_value().unwrap();
+    let again = awaited(stage, &run.uid, end).await;
     assert!(again.lines.len() <= count(*n), "{again:?}");
 }
 

@@ -138,8 +138,8 @@ settings! {
     lease_renew_deadline: Positive = "10s";
     /// Interval of renewing or asking for the Lease; less than `lease_renew_deadline`.
     lease_retry: Positive = "2s";
-    /// Directory of last states of runs while the server is unavailable. When absent, they are kept
-    /// in memory only.
+    /// Directory of last states of runs while the server is unavailable, and of lines of logs that are not
+    /// stored. When absent, they are kept in memory only.
     spool: Option<PathBuf>;
     /// Most bytes of objects in the spool.
     spool_bytes: ByteSize = "1GiB";

@@ -39,6 +39,7 @@ pub(super) async fn read(shared: Arc<Shared>, source: Arc<Source>) {
             Next::Again(wait) => sleep(wait).await,
             Next::Seal => {
                 source.outbox.end();
+                source.outbox.spool();
                 shared.logs.has_lines(&source);
                 if source.outbox.flushed().await != Written::Failed || !reader.adapt().await {
                     return;

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A call has about so many bytes.
-const CALL: usize = 1 << 20;
+pub(super) const CALL: usize = 1 << 20;
 
 type Parcel = (Arc<Source>, Batch);
 

@@ -17,7 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::{sync::Notify, time::Instant};
 
 use super::{pod::Pod, run::Facts, source::Source};
-use crate::{config::Logs, ledger::Uid};
+use crate::{config::Logs, ledger::Uid, spool::Spool};
 
 pub(crate) use super::queues::Slots;
 use state::{Ground, State, Stored};
@@ -44,14 +44,21 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    /// `settle` is how long after the end of a run its last pods may become known.
-    pub(crate) fn new(logs: Logs, deadline: SignedDuration, settle: Duration) -> Self {
+    /// `settle` is how long after the end of a run its last pods may become known. What is read is in `spool` until
+    /// it is stored.
+    pub(crate) fn new(
+        logs: Logs,
+        deadline: SignedDuration,
+        settle: Duration,
+        spool: Option<Arc<Spool>>,
+    ) -> Self {
         let is_on = logs != Logs::Off;
         Self {
             ground: Ground {
                 follows: logs == Logs::Follow,
                 deadline,
                 settle,
+                spool,
             },
             state: Mutex::new(State::new(is_on)),
             to_read: Notify::new(),
@@ -185,7 +192,7 @@ impl Board {
 
     /// Nothing more is stored of a source. Runs that waited for that.
     pub(crate) fn over(&self, source: &Source, now: Instant) -> Vec<Uid> {
-        source.outbox.close();
+        source.outbox.give_up();
         let mut state = self.state();
         state.sources.remove(&source.id);
         state.taken.remove(&source.id);

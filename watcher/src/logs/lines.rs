@@ -69,6 +69,12 @@ impl Splitter {
     }
 }
 
+/// The lines of a text in which they are without their times.
+pub(crate) fn parts(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    lines.flat_map(|line| line.chunks(MAX_LINE))
+}
+
 /// The time that a line begins with, and where its text begins.
 fn stamp(line: &[u8]) -> (Option<i64>, usize) {
     let space = line.iter().take(STAMP).position(|byte| *byte == b' ');

@@ -1,10 +1,12 @@
 //! Lines of one source between its reader and the server: bounded, numbered, and kept until the
-//! server has them.
+//! server has them, on disk as well if there is a spool.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hindsight_proto::v1::LogLines;
+use hindsight_proto::v1::{AppendLogRequest, LogLines};
 use tokio::{sync::Notify, time::Instant};
+
+use crate::spool::{FileId, Spool};
 
 /// What a line counts besides its text.
 const EACH: usize = 8;
@@ -14,6 +16,21 @@ const EACH: usize = 8;
 pub(crate) struct Outbox {
     state: Mutex<State>,
     changed: Notify,
+    disk: Option<OnDisk>,
+}
+
+/// Where lines are on disk, and as which calls.
+#[derive(Debug)]
+pub(super) struct OnDisk {
+    spool: Arc<Spool>,
+    /// A call without lines.
+    of: AppendLogRequest,
+}
+
+impl OnDisk {
+    pub(super) fn new(spool: Arc<Spool>, of: AppendLogRequest) -> Self {
+        Self { spool, of }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -36,6 +53,19 @@ struct State {
     /// Bytes that the source has in all.
     bytes: u64,
     last_time: Option<i64>,
+    /// What waits is on disk up to here.
+    spooled: Spooled,
+    /// The files that have what waits, and those that have what is out.
+    files: Vec<FileId>,
+    files_out: Vec<FileId>,
+}
+
+/// How much of what waits is on disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Spooled {
+    lines: usize,
+    bytes: usize,
+    ends: bool,
 }
 
 /// What is sent of a source in one message.
@@ -67,10 +97,16 @@ pub(crate) enum Written {
 
 impl Outbox {
     /// Goes on after `lines` lines of `bytes` bytes, the last of them written at `last_time`.
-    pub(crate) fn new(lines: i64, bytes: u64, last_time: Option<i64>) -> Self {
+    pub(super) fn new(
+        lines: i64,
+        bytes: u64,
+        last_time: Option<i64>,
+        disk: Option<OnDisk>,
+    ) -> Self {
         let outbox = Self {
             state: Mutex::default(),
             changed: Notify::new(),
+            disk,
         };
         outbox.restart(lines, bytes, last_time);
         outbox
@@ -78,7 +114,9 @@ impl Outbox {
 
     /// Forgets what waits, and goes on after what is stored.
     pub(crate) fn restart(&self, lines: i64, bytes: u64, last_time: Option<i64>) {
-        *self.state() = State {
+        let mut state = self.state();
+        self.release_all(&mut state);
+        *state = State {
             first: lines,
             bytes,
             last_time,
@@ -170,6 +208,7 @@ impl Outbox {
     /// all that waits. Nothing follows it.
     pub(crate) fn cut(&self, first_line: i64, text: &str, time: i64, now: Instant) {
         let mut state = self.state();
+        self.release_all(&mut state);
         let time = state.last_time.unwrap_or(time);
         *state = State {
             first: first_line,
@@ -192,12 +231,58 @@ impl Outbox {
         self.state().ends = true;
     }
 
+    /// Puts on disk what waits and is not there yet.
+    pub(crate) fn spool(&self) {
+        self.spool_waiting(&mut self.state());
+    }
+
+    fn spool_waiting(&self, state: &mut State) {
+        let Some(disk) = self.disk.as_ref().filter(|_| !state.is_over) else {
+            return;
+        };
+        let (from, now) = (state.spooled, state.waiting());
+        if from == now {
+            return;
+        }
+        let first_line = state.number(from.lines);
+        let holes = state.holes.iter().copied();
+        let lines = LogLines {
+            first_line,
+            text: state.text[from.bytes..].to_vec(),
+            times: differences(state.times[from.lines..].to_vec()),
+            holes: holes.filter(|hole| *hole >= first_line).collect(),
+        };
+        let call = AppendLogRequest {
+            lines: Some(lines),
+            seal: state.ends,
+            ..disk.of.clone()
+        };
+        state.files.extend(disk.spool.lines().put(&call));
+        state.spooled = now;
+    }
+
+    fn release(&self, files: impl IntoIterator<Item = FileId>) {
+        if let Some(disk) = &self.disk {
+            disk.spool.lines().release(files);
+        }
+    }
+
+    fn release_all(&self, state: &mut State) {
+        self.release(state.files.drain(..).chain(state.files_out.drain(..)));
+    }
+
     /// Everything that waits, unless something is out already.
     pub(crate) fn take(&self) -> Option<Batch> {
         let mut state = self.state();
         if state.is_out || state.is_over || (state.times.is_empty() && !state.ends) {
             return None;
         }
+        self.spool_waiting(&mut state);
+        state.spooled = Spooled {
+            ends: state.ends,
+            ..Spooled::default()
+        };
+        state.files_out = std::mem::take(&mut state.files);
         let first_line = state.first;
         state.first = state.next();
         state.is_out = true;
@@ -219,6 +304,7 @@ impl Outbox {
     /// What was out is stored. Whether more waits.
     pub(crate) fn stored(&self, is_sealed: bool) -> bool {
         let mut state = self.state();
+        self.release(state.files_out.drain(..));
         state.is_out = false;
         state.is_over |= is_sealed;
         let waits = !state.is_over && (!state.times.is_empty() || state.ends);
@@ -233,10 +319,18 @@ impl Outbox {
         self.changed.notify_waiters();
     }
 
-    /// Nothing more is taken.
+    /// Nothing more is taken. What waits stays on disk.
     pub(crate) fn close(&self) {
         self.state().is_over = true;
         self.changed.notify_waiters();
+    }
+
+    /// Nothing more is taken, and what waits is not needed any more.
+    pub(crate) fn give_up(&self) {
+        let mut state = self.state();
+        self.release_all(&mut state);
+        drop(state);
+        self.close();
     }
 
     /// Bytes that the source has in all.
@@ -259,9 +353,22 @@ impl State {
         self.text.len() + EACH * self.times.len()
     }
 
+    fn waiting(&self) -> Spooled {
+        Spooled {
+            lines: self.times.len(),
+            bytes: self.text.len(),
+            ends: self.ends,
+        }
+    }
+
+    /// The number of a line that waits, by its place among them.
+    fn number(&self, at: usize) -> i64 {
+        let at = i64::try_from(at).unwrap_or(i64::MAX);
+        self.first.saturating_add(at)
+    }
+
     fn next(&self) -> i64 {
-        let count = i64::try_from(self.times.len()).unwrap_or(i64::MAX);
-        self.first.saturating_add(count)
+        self.number(self.times.len())
     }
 }
 
@@ -282,7 +389,7 @@ mod tests {
 
     #[tokio::test]
     async fn lines_are_numbered_and_wait_until_they_are_stored() {
-        let (outbox, now) = (Outbox::new(7, 100, Some(50)), Instant::now());
+        let (outbox, now) = (Outbox::new(7, 100, Some(50), None), Instant::now());
         assert!(outbox.push(Some(60), b"a\n", now));
         assert!(!outbox.push(Some(55), b"b\n", now));
         assert!(!outbox.push_hole("missing\n", 0, now));
@@ -305,7 +412,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_log_that_is_cut_ends_with_a_hole_in_the_place_of_what_was_refused() {
-        let (outbox, now) = (Outbox::new(3, 0, Some(50)), Instant::now());
+        let (outbox, now) = (Outbox::new(3, 0, Some(50), None), Instant::now());
         outbox.push(Some(60), b"refused\n", now);
         let refused = outbox.take().unwrap();
         outbox.push(Some(70), b"later\n", now);
@@ -324,7 +431,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_waits_while_too_much_waits() {
-        let (outbox, now) = (Outbox::new(0, 0, None), Instant::now());
+        let (outbox, now) = (Outbox::new(0, 0, None, None), Instant::now());
         let (most, full) = (1_000, Notify::new());
         assert_eq!(outbox.room(most, &full).await, None);
         outbox.push(Some(1), &vec![b'x'; most], now);

@@ -1,5 +1,7 @@
 //! One start of one container, as its reader and the sender see it.
 
+use std::sync::Arc;
+
 use hindsight_proto::{
     time,
     v1::{AppendLogRequest, LogContainer, LogSource},
@@ -7,8 +9,8 @@ use hindsight_proto::{
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use super::outbox::{Batch, Outbox};
-use crate::ledger::Uid;
+use super::outbox::{Batch, OnDisk, Outbox};
+use crate::{ledger::Uid, spool::Spool};
 
 /// Which start of which container of which pod.
 pub(crate) type Key = (Box<str>, Box<str>, i32);
@@ -57,9 +59,21 @@ impl Source {
         key: Key,
         held: Option<&LogContainer>,
         sight: Sight,
+        spool: Option<Arc<Spool>>,
     ) -> Self {
         let (lines, bytes, last) = end_of(held);
-        let outbox = Outbox::new(lines, bytes, last);
+        let of = AppendLogRequest {
+            name: log.to_string(),
+            source: Some(name(&key)),
+            lines: None,
+            seal: false,
+        };
+        let outbox = Outbox::new(
+            lines,
+            bytes,
+            last,
+            spool.map(|spool| OnDisk::new(spool, of)),
+        );
         Self {
             id,
             run,
@@ -97,12 +111,7 @@ impl Source {
 
     /// The source as the server names it.
     pub(crate) fn name(&self) -> LogSource {
-        let (pod, container, restart) = &self.key;
-        LogSource {
-            pod: pod.to_string(),
-            container: container.to_string(),
-            restart: *restart,
-        }
+        name(&self.key)
     }
 
     /// The message that stores `batch`.
@@ -113,6 +122,14 @@ impl Source {
             lines: Some(batch.lines.clone()),
             seal: batch.seal,
         }
+    }
+}
+
+fn name((pod, container, restart): &Key) -> LogSource {
+    LogSource {
+        pod: pod.to_string(),
+        container: container.to_string(),
+        restart: *restart,
     }
 }
 

@@ -20,6 +20,8 @@ pub struct LogMetrics {
     pub waiting: Gauge,
     /// Lines that stand for lines that are missing.
     pub holes: Family<OfHole, Counter>,
+    /// Bytes of lines on disk.
+    pub spool_bytes: Gauge,
     /// Since when the oldest line waits that was sent last.
     pub behind: Seconds,
 }
@@ -32,6 +34,7 @@ impl LogMetrics {
             followed: Gauge::default(),
             waiting: Gauge::default(),
             holes: Family::default(),
+            spool_bytes: Gauge::default(),
             behind: Seconds::default(),
         };
         registry.register(
@@ -58,6 +61,11 @@ impl LogMetrics {
             "hindsight_watcher_log_holes",
             "lines that stand for lines that are missing, by reason",
             metrics.holes.clone(),
+        );
+        registry.register(
+            "hindsight_watcher_log_spool_bytes",
+            "bytes of lines of logs on disk that are not stored",
+            metrics.spool_bytes.clone(),
         );
         registry.register(
             "hindsight_watcher_log_behind_seconds",

@@ -24,7 +24,7 @@ fn files(dir: &Path) -> Vec<String> {
     let names = fs::read_dir(dir).unwrap();
     let mut names: Vec<String> = names
         .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name != "lock")
+        .filter(|name| !["lock", "logs"].contains(&name.as_str()))
         .collect();
     names.sort();
     names

@@ -74,8 +74,13 @@ pub(super) fn finish(world: &World, name: &str) {
         .sim
         .end_container(NAMESPACE, &pod, "step-a", 0)
         .unwrap();
+    finish_run(world, name);
+}
+
+/// A run ends.
+pub(super) fn finish_run(world: &World, name: &str) {
     let mut status = done();
-    status["podName"] = pod.into();
+    status["podName"] = format!("{name}-pod").into();
     let ran = json!({"exitCode": 0, "containerID": "c"});
     status["steps"] = json!([{"container": "step-a", "terminated": ran}]);
     world.merge("tekton.dev", "taskruns", name, json!({"status": status}));

@@ -84,6 +84,7 @@ impl Reading<'_> {
                     let mut splitter = std::mem::take(&mut self.splitter);
                     splitter.push(piece, |line| self.take(&line));
                     self.splitter = splitter;
+                    self.source.outbox.spool();
                     piece.len()
                 }
                 Err(_) => break Read::Broken { any },

@@ -18,6 +18,7 @@ use crate::{
         run::Facts,
         source::{Access, Key, Sight, Source},
     },
+    spool::Spool,
 };
 
 /// How many starts of one container are looked at: most of those of one that fails in a loop are lost.
@@ -27,11 +28,12 @@ const STARTS: i32 = 10;
 const UNKNOWN: u32 = 120;
 
 /// What does not change.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Ground {
     pub(super) follows: bool,
     pub(super) deadline: SignedDuration,
     pub(super) settle: Duration,
+    pub(super) spool: Option<Arc<Spool>>,
 }
 
 #[derive(Debug)]
@@ -336,7 +338,8 @@ impl State {
         let id = self.next_id;
         self.next_id += 1;
         let names = (facts.log.clone(), facts.namespace.clone());
-        let source = Source::new(id, uid.clone(), names, key, held, sight);
+        let spool = ground.spool.clone();
+        let source = Source::new(id, uid.clone(), names, key, held, sight, spool);
         run.reading.insert(id);
         self.sources.insert(id, source.into());
         self.queues.put(id, sight, ground.follows);

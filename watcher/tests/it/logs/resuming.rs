@@ -1,8 +1,10 @@
 //! Reading goes on after interruptions: no line is stored twice, and none is left out.
 
-use hindsight_watcher::config::Logs;
+use std::fs;
 
-use super::{begin, finish, logs, reading, sealed, write};
+use hindsight_watcher::config::{Config, Logs, SpoolConfig};
+
+use super::{begin, finish, finish_run, logs, reading, sealed, write};
 use crate::support::{NAMESPACE, World, eventually};
 
 fn numbered(from: usize, to: usize) -> String {
@@ -112,4 +114,59 @@ async fn a_container_that_is_restarted_has_a_log_for_each_start() {
             assert_eq!(stored().texts(), [format!("of start {start}")], "{how}");
         }
     }
+}
+
+#[tokio::test]
+async fn what_was_read_outlives_watcher_and_pod_while_the_server_is_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = Config {
+        spool: Some(SpoolConfig {
+            dir: dir.path().to_owned(),
+            limit: 1 << 20,
+        }),
+        ..reading(Logs::Follow)
+    };
+    let mut world = World::new(config).await;
+    let names = ["first", "second"];
+    for name in names {
+        begin(&world, name);
+        write(&world, name, &numbered(0, 10));
+        eventually(|| {
+            logs(&world)
+                .of(&format!("{name}-pod"), "step-a", 0)
+                .lines
+                .len()
+                == 10
+        })
+        .await;
+    }
+    world.sink.away(true);
+    for name in names {
+        write(&world, name, &numbered(10, 20));
+    }
+    finish(&world, "first");
+    let spooled = || {
+        let files = fs::read_dir(dir.path().join("logs")).unwrap();
+        let files = files.filter_map(|file| fs::read(file.ok()?.path()).ok());
+        let bytes: Vec<u8> = files.flatten().collect();
+        let lines = bytes.split(|byte| *byte == b'\n');
+        lines.filter(|line| line.ends_with(b"line 19")).count()
+    };
+    eventually(|| spooled() == 2).await;
+    world.kill().await;
+    for name in names {
+        let pod = format!("{name}-pod");
+        world.sim.delete("", "pods", NAMESPACE, &pod).unwrap();
+    }
+    world.start().await;
+    world.until(|p| !p.is_server_up).await;
+    world.sink.away(false);
+    finish_run(&world, "second");
+    for name in names {
+        assert_eq!(sealed(&world, name).await, all(20), "{name}");
+    }
+    // Of the one that was not at its end nobody knows whether more was written.
+    let holes = |name: &str| logs(&world).of(&format!("{name}-pod"), "step-a", 0).holes;
+    assert_eq!(holes("second"), [20]);
+    eventually(|| spooled() == 0).await;
 }

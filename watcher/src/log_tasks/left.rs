@@ -1,0 +1,336 @@
+//! Sending what an earlier watcher had read and not sent. The pods may be gone, so that it is sent before anything of
+//! the same logs is read again.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures::{StreamExt as _, stream};
+use hindsight_proto::v1::{AppendLogRequest, LogContainer, LogLines, LogSource};
+use jiff::Timestamp;
+use tokio::{task::spawn_blocking, time::sleep};
+use tracing::{debug, error, info};
+
+use super::{send::CALL, server};
+use crate::{
+    logs::{Overlap, parts},
+    shared::Shared,
+    sink::{Severity, SinkError},
+    spool::{FileId, Spool},
+};
+
+/// So many sources are sent at once.
+const AT_ONCE: usize = 8;
+
+/// Another watcher may write to the same log, so that it is looked at again, so often.
+const TRIES: u32 = 3;
+
+/// Sends what the spool has, and waits for the server if need be. What the server refuses stays on disk until the next
+/// start.
+pub(super) async fn send(shared: &Shared) {
+    let Some(spool) = &shared.server.spool else {
+        return;
+    };
+    for file in spool.lines().left() {
+        let mut calls = 0;
+        let sources = read(spool, file).await;
+        let mut sent = stream::iter(sources)
+            .map(|left| {
+                calls += 1;
+                one(shared, left)
+            })
+            .buffer_unordered(AT_ONCE);
+        let mut is_over = true;
+        while let Some(is_sent) = sent.next().await {
+            is_over &= is_sent;
+        }
+        drop(sent);
+        if calls > 0 {
+            info!("logs of {calls} containers were found in the spool");
+        }
+        if is_over {
+            let spool = Arc::clone(spool);
+            let removed = spawn_blocking(move || spool.lines().drop_file(file)).await;
+            removed.unwrap_or_else(|error| error!("{error}"));
+        }
+    }
+}
+
+/// What is left of one source.
+#[derive(Debug)]
+struct Left {
+    log: String,
+    source: LogSource,
+    lines: Vec<Line>,
+    /// Whether nothing follows.
+    ends: bool,
+}
+
+#[derive(Debug)]
+struct Line {
+    number: i64,
+    time: i64,
+    text: Box<[u8]>,
+    is_hole: bool,
+}
+
+async fn read(spool: &Arc<Spool>, file: FileId) -> Vec<Left> {
+    let spool = Arc::clone(spool);
+    let read = spawn_blocking(move || spool.lines().read(file)).await;
+    by_source(read.unwrap_or_default())
+}
+
+fn by_source(calls: Vec<AppendLogRequest>) -> Vec<Left> {
+    let mut found: Vec<Left> = Vec::new();
+    let mut places = HashMap::new();
+    for call in calls {
+        let source = call.source.unwrap_or_default();
+        let key = (
+            call.name.clone(),
+            source.pod.clone(),
+            source.container.clone(),
+            source.restart,
+        );
+        let at = *places.entry(key).or_insert(found.len());
+        if at == found.len() {
+            found.push(Left {
+                log: call.name,
+                source,
+                lines: Vec::new(),
+                ends: false,
+            });
+        }
+        let left = &mut found[at];
+        left.ends |= call.seal;
+        left.lines.extend(lines(&call.lines.unwrap_or_default()));
+    }
+    found
+}
+
+fn lines(of: &LogLines) -> impl Iterator<Item = Line> {
+    let mut time: i64 = 0;
+    let numbered = (of.first_line..).zip(parts(&of.text).zip(&of.times));
+    numbered.map(move |(number, (text, after))| {
+        time = time.wrapping_add(*after);
+        Line {
+            number,
+            time,
+            text: text.into(),
+            is_hole: of.holes.contains(&number),
+        }
+    })
+}
+
+/// Sends what is left of a source. Whether it is over then.
+async fn one(shared: &Shared, left: Left) -> bool {
+    let mut failures = 0;
+    let mut tries = 0;
+    loop {
+        let error = match once(shared, &left).await {
+            Ok(()) => return true,
+            Err(error) => error,
+        };
+        let (pod, container) = (&left.source.pod, &left.source.container);
+        if error.code == "FAILED_PRECONDITION" && tries < TRIES {
+            tries += 1;
+            continue;
+        }
+        match error.severity {
+            _ if server::is_over_quota(&error) => {
+                debug!("log of {container} in {pod} ends here: {error}");
+                return true;
+            }
+            Severity::Unavailable | Severity::Passing => {
+                failures += 1;
+                sleep(server::wait(shared, &error, failures)).await;
+            }
+            _ if server::is_missing(&error) => return false,
+            Severity::Denied | Severity::Lasting => {
+                error!(
+                    "lines of the log of {container} in {pod} stay in the spool until the next start: {error}"
+                );
+                return false;
+            }
+        }
+    }
+}
+
+/// Sends what of a source the server does not have.
+async fn once(shared: &Shared, left: &Left) -> Result<(), SinkError> {
+    let sink = &shared.server.sink;
+    let held = match server::call(shared, sink.describe_log(&left.log)).await {
+        Err(error) if error.code == "NOT_FOUND" => Vec::new(),
+        held => held?,
+    };
+    let held = held
+        .into_iter()
+        .find(|held| held.source.as_ref() == Some(&left.source));
+    let held = held.unwrap_or_default();
+    if held.sealed {
+        return Ok(());
+    }
+    let overlap = overlap(shared, left, &held).await?;
+    let calls = calls(left, held.lines, overlap);
+    if calls.is_empty() {
+        return Ok(());
+    }
+    server::call(shared, sink.append_log(calls)).await
+}
+
+/// Which lines the server has of those that are left.
+async fn overlap(shared: &Shared, left: &Left, held: &LogContainer) -> Result<Overlap, SinkError> {
+    let written = left.lines.iter().filter(|line| !line.is_hole);
+    let first = written.map(|line| line.time).min();
+    let Some(first) = first.filter(|_| held.lines > 0) else {
+        return Ok(Overlap::new(&[], false));
+    };
+    let since = Timestamp::from_microsecond(first).unwrap_or(Timestamp::UNIX_EPOCH);
+    let sink = &shared.server.sink;
+    let asked = sink.log_times(&left.log, &left.source, since);
+    let stored = server::call(shared, asked).await?;
+    Ok(Overlap::new(&stored.times, stored.is_cut))
+}
+
+/// The calls that append what is not stored after the `stored` lines that are.
+fn calls(left: &Left, stored: i64, mut overlap: Overlap) -> Vec<AppendLogRequest> {
+    let mut calls: Vec<AppendLogRequest> = Vec::new();
+    let mut next = stored;
+    let mut before = 0;
+    for line in &left.lines {
+        let is_stored = match line.is_hole {
+            true => line.number < stored,
+            false => overlap.is_stored(line.time),
+        };
+        if is_stored {
+            continue;
+        }
+        let has_room = |call: &AppendLogRequest| {
+            let lines = call.lines.as_ref();
+            lines.is_some_and(|lines| lines.text.len() < CALL)
+        };
+        if !calls.last().is_some_and(has_room) {
+            before = 0;
+            calls.push(left.call(next));
+        }
+        let lines = calls.last_mut().and_then(|call| call.lines.as_mut());
+        let Some(lines) = lines else { continue };
+        lines.text.extend_from_slice(&line.text);
+        lines.times.push(line.time.wrapping_sub(before));
+        lines.holes.extend(line.is_hole.then_some(next));
+        before = line.time;
+        next = next.saturating_add(1);
+    }
+    if left.ends && calls.is_empty() {
+        calls.push(left.call(next));
+    }
+    if let Some(last) = calls.last_mut() {
+        last.seal = left.ends;
+    }
+    calls
+}
+
+impl Left {
+    /// A call without lines.
+    fn call(&self, first_line: i64) -> AppendLogRequest {
+        AppendLogRequest {
+            name: self.log.clone(),
+            source: Some(self.source.clone()),
+            lines: Some(LogLines {
+                first_line,
+                ..LogLines::default()
+            }),
+            seal: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: (&str, &str) = ("pod", "step-a");
+
+    fn call(first_line: i64, text: &str, times: &[i64], holes: &[i64]) -> AppendLogRequest {
+        AppendLogRequest {
+            name: "log".to_owned(),
+            source: Some(LogSource {
+                pod: SOURCE.0.to_owned(),
+                container: SOURCE.1.to_owned(),
+                restart: 0,
+            }),
+            lines: Some(LogLines {
+                first_line,
+                text: text.into(),
+                times: times.to_vec(),
+                holes: holes.to_vec(),
+            }),
+            seal: false,
+        }
+    }
+
+    fn left(ends: bool) -> Left {
+        let mut calls = vec![
+            call(7, "a\nb\n", &[10, 0], &[]),
+            call(9, "missing\nc\n", &[10, 5], &[9]),
+        ];
+        calls[1].seal = ends;
+        let mut found = by_source(calls);
+        assert_eq!(found.len(), 1);
+        found.remove(0)
+    }
+
+    /// The lines that are sent, by number, time and text; those that are holes; and whether they are the last.
+    type Sent = (Vec<(i64, i64, String)>, Vec<i64>, bool);
+
+    fn sent(left: &Left, stored: i64, times: &[i64]) -> Sent {
+        let calls = calls(left, stored, Overlap::new(times, false));
+        let (mut sent, mut holes) = (Vec::new(), Vec::new());
+        for call in &calls {
+            let of = call.lines.as_ref().unwrap();
+            sent.extend(lines(of).map(|line| {
+                let text = String::from_utf8(line.text.into()).unwrap();
+                (line.number, line.time, text.trim_end().to_owned())
+            }));
+            holes.extend(&of.holes);
+        }
+        (sent, holes, calls.last().is_some_and(|call| call.seal))
+    }
+
+    fn line(number: i64, time: i64, text: &str) -> (i64, i64, String) {
+        (number, time, text.to_owned())
+    }
+
+    #[test]
+    fn what_the_server_has_is_not_sent_again() {
+        let (a, b) = (line(7, 10, "a"), line(8, 10, "b"));
+        let (hole, c) = (line(9, 10, "missing"), line(10, 15, "c"));
+        assert_eq!(
+            sent(&left(false), 7, &[]),
+            (vec![a, b.clone(), hole.clone(), c.clone()], vec![9], false)
+        );
+        assert_eq!(
+            sent(&left(true), 8, &[10]),
+            (vec![b, hole, c.clone()], vec![9], true)
+        );
+        assert_eq!(sent(&left(true), 10, &[10, 10]), (vec![c], vec![], true));
+        assert_eq!(sent(&left(true), 11, &[10, 10, 15]), (vec![], vec![], true));
+        assert_eq!(
+            sent(&left(false), 11, &[10, 10, 15]),
+            (vec![], vec![], false)
+        );
+    }
+
+    #[test]
+    fn lines_follow_those_that_another_watcher_has_stored() {
+        let (sent, holes, _) = sent(&left(false), 30, &[10, 10]);
+        assert_eq!((sent, holes), (vec![line(30, 15, "c")], vec![]));
+    }
+
+    #[test]
+    fn a_call_is_no_larger_than_the_server_takes() {
+        let text = ["x".repeat(200_000), "\n".to_owned()].concat();
+        let lines = (0..10).map(|n| call(n, &text, &[n], &[])).collect();
+        let calls = calls(&by_source(lines)[0], 0, Overlap::new(&[], false));
+        let counts = calls.iter().map(|call| call.lines.as_ref().unwrap());
+        let counts: Vec<_> = counts.map(|of| (of.first_line, of.times.len())).collect();
+        assert_eq!(counts, [(0, 6), (6, 4)]);
+    }
+}
