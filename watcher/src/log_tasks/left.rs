@@ -164,6 +164,9 @@ async fn once(shared: &Shared, left: &Left) -> Result<(), SinkError> {
         .into_iter()
         .find(|held| held.source.as_ref() == Some(&left.source));
     let held = held.unwrap_or_default();
+    let (pod, container) = (&left.source.pod, &left.source.container);
+    let (found, stored) = (left.lines.len(), held.lines);
+    debug!("{found} lines of {container} in {pod} were found, {stored} are stored");
     if held.sealed {
         return Ok(());
     }

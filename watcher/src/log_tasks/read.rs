@@ -21,7 +21,7 @@ use crate::{
     logs::{Access, Overlap, Sight, Source, Splitter, Written},
     shared::Shared,
 };
-use stream::{Read, Reading};
+use stream::{Read, Reading, spool};
 
 /// How long after its log the end of a container may become known.
 const END: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub(super) async fn read(shared: Arc<Shared>, source: Arc<Source>) {
             Next::Again(wait) => sleep(wait).await,
             Next::Seal => {
                 source.outbox.end();
-                source.outbox.spool();
+                spool(&source).await;
                 shared.logs.has_lines(&source);
                 if source.outbox.flushed().await != Written::Failed || !reader.adapt().await {
                     return;
@@ -57,7 +57,7 @@ pub(super) async fn read(shared: Arc<Shared>, source: Arc<Source>) {
 
 struct Reader<'s> {
     shared: &'s Shared,
-    source: &'s Source,
+    source: &'s Arc<Source>,
     sight: watch::Receiver<Sight>,
     failures: u32,
 }

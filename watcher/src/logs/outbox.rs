@@ -53,8 +53,10 @@ struct State {
     /// Bytes that the source has in all.
     bytes: u64,
     last_time: Option<i64>,
-    /// What waits is on disk up to here.
+    /// What waits is on disk up to here, or will be soon.
     spooled: Spooled,
+    /// How often what waits was taken, or given up.
+    turns: u64,
     /// The files that have what waits, and those that have what is out.
     files: Vec<FileId>,
     files_out: Vec<FileId>,
@@ -120,6 +122,7 @@ impl Outbox {
             first: lines,
             bytes,
             last_time,
+            turns: state.turns + 2,
             ..State::default()
         };
     }
@@ -220,6 +223,7 @@ impl Outbox {
             since: Some(now),
             bytes: state.bytes,
             last_time: Some(time),
+            turns: state.turns + 2,
             ..State::default()
         };
         drop(state);
@@ -231,17 +235,18 @@ impl Outbox {
         self.state().ends = true;
     }
 
-    /// Puts on disk what waits and is not there yet.
-    pub(crate) fn spool(&self) {
-        self.spool_waiting(&mut self.state());
+    /// Whether there is something to put on disk.
+    pub(crate) fn is_to_spool(&self) -> bool {
+        let state = self.state();
+        self.disk.is_some() && !state.is_over && state.spooled != state.waiting()
     }
 
-    fn spool_waiting(&self, state: &mut State) {
-        let Some(disk) = self.disk.as_ref().filter(|_| !state.is_over) else {
-            return;
-        };
-        let (from, now) = (state.spooled, state.waiting());
-        if from == now {
+    /// Puts on disk what waits and is not there yet, which may block. One caller at a time.
+    pub(crate) fn spool(&self) {
+        let Some(disk) = &self.disk else { return };
+        let mut state = self.state();
+        let (from, now, turn) = (state.spooled, state.waiting(), state.turns);
+        if state.is_over || from == now {
             return;
         }
         let first_line = state.number(from.lines);
@@ -257,8 +262,16 @@ impl Outbox {
             seal: state.ends,
             ..disk.of.clone()
         };
-        state.files.extend(disk.spool.lines().put(&call));
         state.spooled = now;
+        drop(state);
+        let file = disk.spool.lines().put(&call);
+        let mut state = self.state();
+        match state.turns - turn {
+            0 => state.files.extend(file),
+            1 if state.is_out => state.files_out.extend(file),
+            // They are stored by now, or given up.
+            _ => self.release(file),
+        }
     }
 
     fn release(&self, files: impl IntoIterator<Item = FileId>) {
@@ -277,11 +290,11 @@ impl Outbox {
         if state.is_out || state.is_over || (state.times.is_empty() && !state.ends) {
             return None;
         }
-        self.spool_waiting(&mut state);
         state.spooled = Spooled {
             ends: state.ends,
             ..Spooled::default()
         };
+        state.turns += 1;
         state.files_out = std::mem::take(&mut state.files);
         let first_line = state.first;
         state.first = state.next();
@@ -329,6 +342,7 @@ impl Outbox {
     pub(crate) fn give_up(&self) {
         let mut state = self.state();
         self.release_all(&mut state);
+        state.turns += 2;
         drop(state);
         self.close();
     }

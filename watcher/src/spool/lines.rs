@@ -2,8 +2,7 @@
 //! nowhere else if the watcher ends at once.
 //!
 //! Calls to the server, one after the other, in files that are removed once the server has all of them. They are
-//! not synced: they outlive the process, but not the failure of the node. All calls block, for as long as it takes to
-//! copy the bytes to the system.
+//! not synced: they outlive the process, but not the failure of the node. All calls block.
 
 use std::{
     collections::BTreeMap,

@@ -1,12 +1,14 @@
 //! From the stream of a log to the lines that wait to be sent.
 
-use std::{pin::pin, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures::{AsyncBufRead, AsyncBufReadExt};
 use tokio::{
     sync::watch,
+    task::spawn_blocking,
     time::{Instant, sleep},
 };
+use tracing::error;
 
 use crate::{
     log_tasks::hole::{Hole, mark},
@@ -40,11 +42,23 @@ pub(super) enum Read {
 /// A log that is being read.
 pub(super) struct Reading<'s> {
     pub(super) shared: &'s Shared,
-    pub(super) source: &'s Source,
+    pub(super) source: &'s Arc<Source>,
     pub(super) overlap: Overlap,
     pub(super) splitter: Splitter,
     pub(super) follow: bool,
     pub(super) is_full: bool,
+}
+
+/// Puts what was read on disk, if there is a spool.
+pub(super) async fn spool(source: &Arc<Source>) {
+    if !source.outbox.is_to_spool() {
+        return;
+    }
+    let source = Arc::clone(source);
+    let spooled = spawn_blocking(move || source.outbox.spool()).await;
+    if let Err(error) = spooled {
+        error!("lines of a log were not spooled: {error}");
+    }
 }
 
 impl Reading<'_> {
@@ -84,13 +98,13 @@ impl Reading<'_> {
                     let mut splitter = std::mem::take(&mut self.splitter);
                     splitter.push(piece, |line| self.take(&line));
                     self.splitter = splitter;
-                    self.source.outbox.spool();
                     piece.len()
                 }
                 Err(_) => break Read::Broken { any },
             };
             any = true;
             stream.as_mut().consume(count);
+            spool(self.source).await;
             if self.is_full {
                 break Read::Full;
             }
