@@ -42,7 +42,7 @@ const COUNTED: i32 = 500;
 ///
 /// WORDS are joined by `and`: a part of a name; `failed` (timeouts, too) `succeeded` `timeout`
 /// `cancelled` `running` `waiting` `vanished`; `status:a,b` `pipeline:` `cluster:` `name:` `kind:`
-/// `namespace:` `uid:` `reason:` `signature:` `label:key=value` `took>10m` `since:24h` `until:2026-03-02` `is:top`
+/// `namespace:` `uid:` `reason:` `signature:` `tier:` `label:key=value` `took>10m` `since:24h` `until:2026-03-02` `is:top`
 /// `is:child`. Values may begin or end with `*`. `not:` before a word excludes; after `--` also `-`. A
 /// text with `==`, `!=`, `&&`, `||`, `(` or `[`, or after `cel:`, is a filter in CEL. Quotes are those
 /// of a word, inside those of the shell.

@@ -61,7 +61,7 @@ pub(super) const WORDS: [&str; 7] = [
     "vanished",
 ];
 /// Keys of queries, each with values that are known.
-pub(super) const KEYS: [(&str, &[&str]); 12] = [
+pub(super) const KEYS: [(&str, &[&str]); 13] = [
     ("status:", &WORDS),
     ("is:", &["top", "child"]),
     ("pipeline:", &[]),
@@ -74,6 +74,7 @@ pub(super) const KEYS: [(&str, &[&str]); 12] = [
         &["pipelinerun", "taskrun", "workflow", "job", "rayjob"],
     ),
     ("reason:", &[]),
+    ("tier:", &["hot", "cold"]),
     ("uid:", &[]),
     ("since:", &["1h", "24h", "7d", "today"]),
     ("until:", &["today"]),

@@ -12,10 +12,13 @@ use super::{
     test::{Test, filled, nearest, one_of, optional, pattern, single},
     time,
 };
-use crate::{fields, model::Resource};
+use crate::{
+    fields,
+    model::{Resource, Tier},
+};
 
 /// Every key, and whether a run has one value of it, so that two of them exclude each other.
-const KEYS: [(&str, bool); 15] = [
+const KEYS: [(&str, bool); 16] = [
     ("status", true),
     ("is", false),
     ("pipeline", true),
@@ -27,6 +30,7 @@ const KEYS: [(&str, bool); 15] = [
     ("uid", true),
     ("reason", true),
     ("signature", true),
+    ("tier", true),
     ("label", false),
     ("took", false),
     ("since", true),
@@ -146,6 +150,7 @@ impl<'n> Meaning<'n> {
             "cluster" => Ok(optional("run.cluster", &word.values)),
             "signature" => Ok(optional("run.signature", &word.values)),
             "kind" => kind(word),
+            "tier" => tier(word),
             "reason" => Ok(optional("run.reason", &word.values)),
             "name" => Ok(Test::always(one_of("data.metadata.name", &word.values))),
             "uid" => Ok(Test::always(one_of("data.metadata.uid", &word.values))),
@@ -167,6 +172,18 @@ impl<'n> Meaning<'n> {
             quoted(&time.to_string())
         );
         Ok(Test::present("run.start_time", test))
+    }
+}
+
+fn tier(word: &Word<'_>) -> Result<Test, Fault> {
+    let tiers = [Tier::Hot, Tier::Cold].map(Tier::as_str);
+    let is_other = |value: &&Piece| !value.is_exact() || !tiers.contains(&&*value.text);
+    match word.values.iter().find(is_other) {
+        Some(value) => {
+            let what = format!("`{}` is no tier; want `hot` or `cold`", shown(&value.text));
+            Err(Fault::new(value.part.clone(), what))
+        }
+        None => Ok(Test::always(one_of("tier", &word.values))),
     }
 }
 

@@ -108,6 +108,8 @@ fn statuses_are_those_of_every_kind() {
 fn values_between_commas_are_joined_by_or() {
     means("pipeline:a,b", "run.pipeline in [\"a\", \"b\"]");
     means("cluster:east", "run.cluster == \"east\"");
+    means("tier:cold", "tier == \"cold\"");
+    means("-tier:hot", "!(tier == \"hot\")");
     means(
         "signature:1k3f9xq2mz0,1a*",
         "(run.signature == \"1k3f9xq2mz0\" || run.signature.startsWith(\"1a\"))",
@@ -228,7 +230,7 @@ fn a_text_with_a_mark_of_cel_is_cel() {
 }
 
 /// A text, the part of it that is wrong, and what is said of it.
-const REFUSED: [(&str, &str, &str); 20] = [
+const REFUSED: [(&str, &str, &str); 21] = [
     (
         "failed pipline:a",
         "pipline",
@@ -326,6 +328,11 @@ const REFUSED: [(&str, &str, &str); 20] = [
         "there is no key before `=`; write `label:key=value`",
     ),
     (
+        "tier:hot,warm",
+        "warm",
+        "`warm` is no tier; want `hot` or `cold`",
+    ),
+    (
         "name:a\u{1b}b",
         "a\u{1b}b",
         "a control character; a filter for one is written in CEL, after `cel:`",
@@ -391,6 +398,7 @@ fn word() -> impl Strategy<Value = String> {
         "ns:",
         "uid:",
         "cluster:",
+        "tier:",
         "took>",
         "took<=",
         "since:",
