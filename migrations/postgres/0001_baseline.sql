@@ -26,6 +26,16 @@ CREATE FUNCTION id_text(id BYTEA) RETURNS TEXT LANGUAGE sql IMMUTABLE PARALLEL S
     END
 $$;
 
+-- A uid, of which one byte, 1, stands for what follows from id and time; see crates/storage/src/codec/uid.rs.
+CREATE FUNCTION following_uid(uid BYTEA, id BYTEA, create_us BIGINT, mark BIGINT) RETURNS BYTEA
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE uid
+        WHEN '\x01' THEN
+            int8send(create_us / 1000 * 65536 + mark + create_us % 1000) || substr(id, 9)
+        ELSE uid
+    END
+$$;
+
 -- Parquet files that have the records of results which refer to them; see docs/adr/0062. All of their
 -- records were stored first from min_create_us to max_create_us. A file that has no results any more is condemned, and
 -- removed a while later.
@@ -73,7 +83,7 @@ CREATE TABLE results (
 
 CREATE UNIQUE INDEX results_by_name ON results (id, parent);
 CREATE INDEX results_by_archive_file ON results (archive_file) WHERE archive_file IS NOT NULL;
-CREATE INDEX results_by_create ON results (create_us);
+CREATE INDEX results_by_create ON results (create_us) WITH (fillfactor = 100);
 CREATE INDEX results_by_parent_create ON results (parent, create_us);
 CREATE INDEX results_by_update ON results (update_us);
 CREATE INDEX results_by_start ON results (summary_start_us);
@@ -82,7 +92,7 @@ CREATE INDEX results_by_end ON results (summary_end_us);
 -- What lists and filters need of a record. `parent` repeats that of the result for the sake of
 -- indexes; results are never renamed. object_* and labels come from the JSON of
 -- the payload, run_* too, if its type is that of a run. Without a payload data_type is null. An
--- object_uid of one byte, 1, is the record's id, and an object_namespace of U+0001 is the parent.
+-- object_uid of one byte, 1, is the record's id, a uid of one byte, 1, follows from id and create_us, and an object_namespace of U+0001 is the parent.
 -- A run began or ended when its object did, where its own column is null; it did neither at the
 -- least number there is but one. Of data_type, object_kind, object_reason, object_phase,
 -- object_condition_status, summary_type and the keys of labels, U+0001 and another character are
@@ -127,7 +137,7 @@ CREATE INDEX records_by_result ON records (result_row);
 CREATE INDEX records_by_create ON records (create_us) WITH (fillfactor = 100);
 CREATE INDEX records_by_parent_create ON records (parent, create_us);
 CREATE INDEX records_by_update ON records (update_us);
-CREATE INDEX records_by_type ON records (left(data_type, 128), create_us);
+CREATE INDEX records_by_type ON records (left(data_type, 128), create_us) WITH (fillfactor = 100);
 -- A hash takes a third of the tree, and uids are only ever compared for equality.
 CREATE INDEX records_by_object_uid ON records USING hash (object_uid) WHERE object_uid <> '\x01';
 CREATE INDEX records_by_object_name ON records (left(object_name, 128));
@@ -277,7 +287,8 @@ CREATE INDEX records_late_by_parent ON records ((parent || ''), create_us)
         OR create_us - nullif(run_ended_us, -9223372036854775807)
             NOT BETWEEN -21600000000 AND 3600000000;
 
-CREATE INDEX results_by_status ON results (summary_status, create_us);
+-- 1 is success, as of runs.
+CREATE INDEX results_by_status ON results (summary_status, create_us) WHERE summary_status <> 1;
 
 -- What the planner learns of an index that leaves rows out it does not use for the table.
 CREATE STATISTICS records_pipelines ON (left(object_pipeline_ref, 128)) FROM records;

@@ -73,7 +73,8 @@ CREATE INDEX results_by_parent_end ON results (parent, summary_end_us);
 -- What lists and filters need of a record. `parent` repeats that of the result for the sake of
 -- indexes; results are never renamed. object_* and labels come from the JSON of the payload, run_*
 -- too, if its type is that of a run. Without a payload data_type is null. Of the one character
--- U+0001, an object_uid is the record's id, and an object_namespace is the parent. A run began or
+-- U+0001, an object_uid is the record's id, a uid follows from id and create_us (crates/storage/src/codec/uid.rs), and
+-- an object_namespace is the parent. A run began or
 -- ended when its object did, where its own column is null; it did neither at the least number there
 -- is but one. Of data_type, object_kind, object_reason, object_phase, object_condition_status,
 -- summary_type and the keys of labels, U+0001 and another character are the number of a word, see
@@ -216,7 +217,8 @@ CREATE INDEX records_late ON records
         OR create_us - nullif(run_ended_us, -9223372036854775807)
             NOT BETWEEN -21600000000 AND 3600000000;
 
-CREATE INDEX results_by_status ON results (summary_status, create_us);
+-- 1 is success, as of runs.
+CREATE INDEX results_by_status ON results (summary_status, create_us) WHERE summary_status <> 1;
 
 -- Every label once, and the records that have it, in the order in which lists come, with the type of
 -- the record where that is a word: its number.

@@ -8,7 +8,9 @@ use super::{Error, ListRequest, Service, commit::AuditPolicy, limits, write};
 use crate::query::Page;
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
-use hindsight_filter::model::{Etag, Payload, Record, RecordName, Resource, ResultPattern};
+use hindsight_filter::model::{
+    Etag, Payload, Record, RecordName, Resource, ResultPattern, following_uid,
+};
 use hindsight_storage as storage;
 use hindsight_storage::Change;
 
@@ -73,7 +75,8 @@ impl Service {
     /// A record as it is stored first.
     pub(super) fn new_record(&self, name: RecordName, data: Option<Payload>) -> Record {
         let now = self.clock.now();
-        let uid = uuid::Uuid::new_v4().to_string();
+        let uid = following_uid(Resource::Records, name.id(), now);
+        let uid = uid.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
         Record {
             name,
             etag: Etag::new(&uid, now),

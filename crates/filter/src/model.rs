@@ -7,6 +7,7 @@ mod etag;
 mod record;
 mod result;
 mod tier;
+mod uid;
 
 pub use etag::Etag;
 pub use hindsight_proto::names::{
@@ -15,3 +16,4 @@ pub use hindsight_proto::names::{
 pub use record::{Payload, Record};
 pub use result::{RunResult, Summary};
 pub use tier::Tier;
+pub use uid::following_uid;

@@ -15,3 +15,4 @@ pub(crate) mod record;
 pub(crate) mod row;
 pub(crate) mod short;
 pub(crate) mod text;
+pub(crate) mod uid;

@@ -204,6 +204,7 @@ const CASES: &[Case] = cases![
     filtering::combined_conditions_agree_with_plain_evaluation,
     filtering::a_condition_of_thousands_is_answered,
     filtering::names_are_compared_as_wholes,
+    filtering::uids_are_compared_whatever_is_kept_of_them,
     aggregates::sums_agree_with_plain_ones,
     aggregates::buckets_of_the_calendar_are_those_of_the_zone,
     aggregates::what_has_no_rows_has_no_groups,

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use hindsight_filter::model::{Etag, Payload, Record, ResultName, RunResult};
+use hindsight_filter::model::{
+    Etag, Payload, Record, Resource, ResultName, RunResult, following_uid,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -323,7 +325,8 @@ impl Corpus {
             let name: ResultName = format!("{}/results/{}", run.namespace, run.uid)
                 .parse()
                 .unwrap();
-            let (uid, made) = (dice.uuid(), time());
+            let made = time();
+            let uid = following_uid(Resource::Results, &run.uid, made).unwrap();
             results.push(RunResult {
                 name: name.clone(),
                 etag: Etag::new(&uid, made),
@@ -340,7 +343,9 @@ impl Corpus {
             let whole = run.pipeline(&mut dice);
             objects.push((run.uid.clone(), "tekton.dev/v1.PipelineRun", whole));
             for (id, data_type, object) in objects {
-                let (uid, made) = (dice.uuid(), time());
+                let made = time();
+                // As the server makes it.
+                let uid = following_uid(Resource::Records, &id, made).unwrap();
                 records.push(Record {
                     name: name.record(&id).unwrap(),
                     etag: Etag::new(&uid, made),

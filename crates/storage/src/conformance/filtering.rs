@@ -12,7 +12,7 @@ use super::{
 };
 use crate::seam::{Change, Error, ListQuery};
 use hindsight_filter::condition::{Ability, Column, Condition, Is, ObjectField, Test, Value};
-use hindsight_filter::model::Resource;
+use hindsight_filter::{Order, model::Resource};
 
 /// A store and the maps in memory that have the same rows.
 struct Both {
@@ -427,6 +427,51 @@ pub(super) async fn names_are_compared_as_wholes(world: World) {
         for negated in [false, true] {
             let test = Test {
                 column: Column::RecordName,
+                is: is.clone(),
+                negated,
+            };
+            both.agree(Resource::Records, Condition::Test(test), true)
+                .await;
+        }
+    }
+}
+
+pub(super) async fn uids_are_compared_whatever_is_kept_of_them(world: World) {
+    let both = Both::new(world);
+    records(&both).await;
+    let query = ListQuery {
+        order: Order::by(Column::Uid, false),
+        bodies: false,
+        ..everything()
+    };
+    let wanted = both.model.store.list_records(&query).await.unwrap();
+    let got = both.world.store.list_records(&query).await.unwrap();
+    let uids: Vec<&str> = wanted.iter().map(|row| &*row.item.uid).collect();
+    assert!(
+        got.iter()
+            .map(|row| &*row.item.uid)
+            .eq(uids.iter().copied())
+    );
+    let is_short = |uid: &&&str| !uid.starts_with("uid of ");
+    let short: Vec<&str> = uids.iter().filter(is_short).copied().collect();
+    assert_eq!(short.len(), 18);
+    let uid = short[7];
+    let text = |text: &str| Value::Text(text.to_owned());
+    for is in [
+        Is::Equal(text(uid)),
+        Is::Equal(text("uid of p1/results/z/records/x7")),
+        Is::OneOf(vec![text(uid), text(short[2]), text("nobody")]),
+        Is::Less(text(uid)),
+        Is::AtMost(text(uid)),
+        Is::Greater(text(uid)),
+        Is::AtLeast(text(uid)),
+        Is::StartsWith(uid[..20].to_owned()),
+        Is::EndsWith(uid[20..].to_owned()),
+        Is::Contains(uid[9..30].to_owned()),
+    ] {
+        for negated in [false, true] {
+            let test = Test {
+                column: Column::Uid,
                 is: is.clone(),
                 negated,
             };

@@ -11,7 +11,7 @@ use crate::seam::{
 };
 use hindsight_filter::condition::{Column, Is, Test};
 use hindsight_filter::model::{
-    Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary,
+    Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary, following_uid,
 };
 use hindsight_filter::{Order, condition::Condition};
 
@@ -71,11 +71,13 @@ pub(crate) fn map<const N: usize>(
         .collect()
 }
 
-/// A plain result that was made at `us`.
+/// A plain result that was made at `us`. Its uid follows where its id is a UUID.
 pub(crate) fn result(name: &str, us: i64) -> RunResult {
-    let uid = format!("uid of {name}");
+    let of = result_name(name);
+    let uid = following_uid(Resource::Results, of.id(), time(us));
+    let uid = uid.unwrap_or_else(|| format!("uid of {name}"));
     RunResult {
-        name: result_name(name),
+        name: of,
         etag: Etag::new(&uid, time(us)),
         uid,
         create_time: time(us),
@@ -97,11 +99,13 @@ pub(crate) fn summary(of: &ResultName, began: Option<i64>, ended: Option<i64>) -
     }
 }
 
-/// A plain record that was made at `us`, with this JSON.
+/// A plain record that was made at `us`, with this JSON. Its uid follows where its id is a UUID.
 pub(crate) fn record(name: &str, us: i64, object: &Value) -> Record {
-    let uid = format!("uid of {name}");
+    let of = record_name(name);
+    let uid = following_uid(Resource::Records, of.id(), time(us));
+    let uid = uid.unwrap_or_else(|| format!("uid of {name}"));
     Record {
-        name: record_name(name),
+        name: of,
         etag: Etag::new(&uid, time(us)),
         uid,
         create_time: time(us),

@@ -85,6 +85,7 @@ impl IndexCandidate<'_> {
     pub(super) fn partial_index_predicate(&self, dialect: Dialect) -> &'static str {
         match (self, dialect) {
             (Self::Column("records_by_outcome", _), _) => " AND run_outcome <> 1",
+            (Self::Column("results_by_status", _), _) => " AND summary_status <> 1",
             (Self::Column("records_by_reason", _), Dialect::Sqlite) => {
                 " AND coalesce(object_reason, object_phase) <> (char(1) || 'Q') \
                  AND coalesce(object_reason, object_phase) <> (char(1) || 'R')"
@@ -311,7 +312,11 @@ fn candidate_of<'q>(
         (Resource::Records, Column::Cluster, Is::Equal(_)) if parent.is_none() => {
             "records_by_parent_create"
         }
-        (Resource::Results, Column::SummaryStatus, Is::Equal(_)) => "results_by_status",
+        (Resource::Results, Column::SummaryStatus, Is::Equal(status))
+            if *status != Value::Int(SUCCESS) =>
+        {
+            "results_by_status"
+        }
         _ => return None,
     };
     Some(IndexCandidate::Column(index, test))

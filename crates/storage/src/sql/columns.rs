@@ -30,6 +30,8 @@ pub(crate) enum Place<'a> {
     /// In a column of times, or where that is null, in one of the object.
     RunBegan,
     RunEnded,
+    /// The uid of a result or a record.
+    Uid(Resource),
     /// The id of the result that a record belongs to.
     ResultOfRecord,
     /// Under this key of a column of JSON.
@@ -75,7 +77,7 @@ pub(crate) fn place(resource: Resource, column: &Column) -> Place<'_> {
         (Resource::Results, Column::ResultId) | (Resource::Records, Column::RecordId) => {
             return Place::Id("id");
         }
-        (_, Column::Uid) => return Place::Id("uid"),
+        (_, Column::Uid) => return Place::Uid(resource),
         (_, Column::CreateTime) => "create_us",
         (_, Column::UpdateTime) => "update_us",
         (Resource::Results, Column::Duration) => return Place::SummaryDuration,

@@ -270,8 +270,10 @@ impl Writer<'_> {
             self.equal(Place::Word(columns::REASON), value, false);
             return self.has_reason();
         }
-        if let (Place::Id(_) | Place::ObjectUid | Place::ResultOfRecord, Value::Text(text)) =
-            (place, value)
+        if let (
+            Place::Id(_) | Place::Uid(_) | Place::ObjectUid | Place::ResultOfRecord,
+            Value::Text(text),
+        ) = (place, value)
         {
             let equal = if negated { " <> " } else { " = " };
             return self.identifier_test(place, negated, &|_, out| {
@@ -302,6 +304,7 @@ impl Writer<'_> {
         let out = &mut *self.out;
         match place {
             Place::Id(column) => compared(dialect, out.push(column)),
+            Place::Uid(of) => compared(dialect, out.push(dialect.uid(of))),
             Place::ResultOfRecord if !negated => {
                 out.push("result_row IN (SELECT results.row_id FROM results WHERE results.id");
                 compared(dialect, out);
@@ -392,7 +395,7 @@ impl Writer<'_> {
             self.one_of(Place::Word(columns::REASON), values, false);
             return self.has_reason();
         }
-        if let Place::Id(_) | Place::ObjectUid | Place::ResultOfRecord = place {
+        if let Place::Id(_) | Place::Uid(_) | Place::ObjectUid | Place::ResultOfRecord = place {
             return self.identifier_test(place, negated, &|dialect, out| {
                 dialect.one_of(out, negated, Bind::Ids(texts.clone()));
             });

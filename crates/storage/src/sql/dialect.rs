@@ -7,6 +7,7 @@ use super::{
     statement::{Bind, Statement},
 };
 use crate::codec::{row::labels_json, text::words};
+use hindsight_filter::model::Resource;
 
 /// Characters that an index of client text holds where index entries are limited.
 const CUT: usize = 128;
@@ -163,6 +164,28 @@ impl Dialect {
         match self {
             Self::Sqlite => "'hot'",
             Self::Postgres => "('hot' COLLATE \"C\")",
+        }
+    }
+
+    /// A uid, as an identifier; see `codec/uid.rs`.
+    pub(super) fn uid(self, of: Resource) -> &'static str {
+        match (self, of) {
+            (Self::Sqlite, Resource::Results) => {
+                "(CASE results.uid WHEN char(1) THEN unhex(printf('%016x', \
+                 results.create_us / 1000 * 65536 + 30720 + results.create_us % 1000) \
+                 || substr(hex(results.id), 17)) ELSE results.uid END)"
+            }
+            (Self::Sqlite, Resource::Records) => {
+                "(CASE records.uid WHEN char(1) THEN unhex(printf('%016x', \
+                 records.create_us / 1000 * 65536 + 28672 + records.create_us % 1000) \
+                 || substr(hex(records.id), 17)) ELSE records.uid END)"
+            }
+            (Self::Postgres, Resource::Results) => {
+                "following_uid(results.uid, results.id, results.create_us, 30720)"
+            }
+            (Self::Postgres, Resource::Records) => {
+                "following_uid(records.uid, records.id, records.create_us, 28672)"
+            }
         }
     }
 

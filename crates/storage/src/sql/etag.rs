@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 
 use super::{dialect::Dialect, statement::Statement};
-use hindsight_filter::model::Etag;
+use hindsight_filter::model::{Etag, Resource};
 
 /// What is stored of an etag.
 pub(super) fn stored<'e>(etag: &'e Etag, uid: &str, updated: Timestamp) -> &'e str {
@@ -31,22 +31,17 @@ fn following(uid: &str, update_us: i64) -> String {
     format!("{uid}-{update_us}000")
 }
 
-/// Appends the etag of a row of a table, whose columns of these names are meant.
-pub(super) fn of(out: &mut Statement, dialect: Dialect, table: Columns) {
-    let [etag, uid, update_us] = table;
+/// Appends the etag of a row.
+pub(super) fn of(out: &mut Statement, dialect: Dialect, of: Resource) {
+    let (etag, update_us) = match of {
+        Resource::Results => ("results.etag", "results.update_us"),
+        Resource::Records => ("records.etag", "records.update_us"),
+    };
     out.push("CASE ").push(etag).push(" WHEN '' THEN ");
-    dialect.identifier(out, uid);
+    dialect.identifier(out, dialect.uid(of));
     out.push(" || '-' || ").push(update_us);
     out.push(" || '000' ELSE ").push(etag).push(" END");
 }
-
-/// Etag, uid and time of the update of a table.
-pub(super) type Columns = [&'static str; 3];
-
-/// Those of results.
-pub(super) const RESULTS: Columns = ["results.etag", "results.uid", "results.update_us"];
-/// Those of records.
-pub(super) const RECORDS: Columns = ["records.etag", "records.uid", "records.update_us"];
 
 #[cfg(test)]
 mod tests {

@@ -12,7 +12,7 @@ use super::{
     write::{self, Set, TAKE_NEW_BODY},
 };
 use crate::codec::{body::Packed, known::IndexEntries, row::RecordRow};
-use hindsight_filter::model::{Etag, RunResult};
+use hindsight_filter::model::{Etag, Resource, RunResult};
 
 /// One column of all rows.
 struct Column {
@@ -174,7 +174,7 @@ pub(crate) fn replace_records(rows: &[(&Etag, &RecordRow)]) -> Statement {
     out.push(", held AS (SELECT records.row_id, place FROM given JOIN results ON results.id = ");
     out.push("given.result_id AND results.parent = given.parent JOIN records ON records.id = ");
     out.push("given.id AND records.result_row = results.row_id AND ");
-    etag::of(&mut out, Dialect::Postgres, etag::RECORDS);
+    etag::of(&mut out, Dialect::Postgres, Resource::Records);
     out.push(
         " = expected ORDER BY place FOR NO KEY UPDATE OF records), kept AS (UPDATE records SET ",
     );

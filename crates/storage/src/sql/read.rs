@@ -19,7 +19,7 @@ use crate::{
         dictionary::{Key, StoredDictionary},
         record::StoredRecord,
         short::Ids,
-        text,
+        text, uid,
     },
     seam::{Error, ListQuery, Listed},
 };
@@ -115,7 +115,13 @@ pub(crate) fn result(row: &impl SqlRow) -> Result<RunResult, Error> {
     let parent = need(row.text(1)?, "parent")?;
     let id = need(row.text(2)?, "id")?;
     let name: ResultName = format!("{parent}/results/{id}").parse().map_err(corrupt)?;
-    let uid = need(text(row, 3)?, "uid")?;
+    let create_us = need(row.int(5)?, "create_us")?;
+    let uid = uid::shown(
+        Resource::Results,
+        need(row.text(3)?, "uid")?,
+        &id,
+        create_us,
+    )?;
     let update_us = need(row.int(6)?, "update_us")?;
     let summary = match text(row, 8)? {
         None => None,
@@ -132,7 +138,7 @@ pub(crate) fn result(row: &impl SqlRow) -> Result<RunResult, Error> {
         name,
         etag: etag::shown(need(text(row, 4)?, "etag")?, &uid, update_us),
         uid,
-        create_time: time(need(row.int(5)?, "create_us")?)?,
+        create_time: time(create_us)?,
         update_time: time(update_us)?,
         annotations: map(&need(row.text(7)?, "annotations")?)?,
         summary,
@@ -164,13 +170,19 @@ pub(crate) fn raw_record(row: &impl SqlRow, body: Option<usize>) -> Result<Store
             ids: Ids::new(&id, &result),
         }),
     };
-    let uid = need(text(row, 4)?, "uid")?;
+    let create_us = need(row.int(6)?, "create_us")?;
+    let uid = uid::shown(
+        Resource::Records,
+        need(row.text(4)?, "uid")?,
+        &id,
+        create_us,
+    )?;
     let update_us = need(row.int(7)?, "update_us")?;
     let record = Record {
         name: name.parse().map_err(corrupt)?,
         etag: etag::shown(need(text(row, 5)?, "etag")?, &uid, update_us),
         uid,
-        create_time: time(need(row.int(6)?, "create_us")?)?,
+        create_time: time(create_us)?,
         update_time: time(update_us)?,
         data: text(row, 8)?.map(|data_type| Payload {
             data_type,

@@ -342,8 +342,8 @@ pub(crate) fn held_results(dialect: Dialect, names: &[&ResultName]) -> Statement
 }
 
 /// What is stored of the records of these names: for each whose result is there, its place among
-/// the names, the uid of the result, and uid, etag, times, type, size and SHA-256 of the record,
-/// all null if it is not there.
+/// the names, the uid of the result, uid, etag, times, type, size and SHA-256 of the record, all null if
+/// it is not there, and when the result was created.
 pub(crate) fn held_records(names: &[&RecordName]) -> Statement {
     let mut out = Statement::new("WITH wanted (place, in_parent, in_result, in_id) AS (VALUES ");
     for (at, name) in names.iter().enumerate() {
@@ -354,18 +354,19 @@ pub(crate) fn held_records(names: &[&RecordName]) -> Statement {
         out.push(", ").bind_id(name.id()).push(")");
     }
     out.push(") SELECT place, o.uid, c.uid, c.etag, c.create_us, c.update_us, c.data_type, ");
-    out.push("c.body_size, c.body_sha256 FROM wanted CROSS JOIN results AS o LEFT JOIN records ");
+    out.push("c.body_size, c.body_sha256, o.create_us FROM wanted CROSS JOIN results AS o LEFT JOIN records ");
     out.push("AS c ON c.result_row = o.row_id AND c.id = in_id ");
     out.push("WHERE o.id = in_result AND o.parent = in_parent");
     out
 }
 
 /// Who the records after one row and up to another are, without their payloads: row, parent, id
-/// of the result, id, uid of the result, uid, etag, times, type, size and SHA-256.
+/// of the result, id, uid of the result, uid, etag, times, type, size and SHA-256, and when the result was
+/// created.
 pub(crate) fn outlines(after: i64, last: i64) -> Statement {
     let mut out = Statement::new("SELECT page.row_id, page.parent, o.id, page.id, o.uid, ");
     out.push("page.uid, page.etag, page.create_us, page.update_us, data_type, body_size, ");
-    out.push("body_sha256 FROM (SELECT * FROM records WHERE ");
+    out.push("body_sha256, o.create_us FROM (SELECT * FROM records WHERE ");
     within(&mut out, Table::Records, after, Some(last));
     out.push(") AS page LEFT JOIN results AS o ON o.row_id = result_row ORDER BY page.row_id");
     out

@@ -24,10 +24,11 @@ use crate::codec::{
     known::IndexEntries,
     row::{PreparedChange, RecordRow, all_labels_json, json},
     text::{NEVER, SAME},
+    uid,
 };
 use crate::seam::Hold;
 use hindsight_filter::condition::ObjectField;
-use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};
+use hindsight_filter::model::{Etag, RecordName, Resource, ResultName, RunResult};
 
 /// The statement that does a change.
 pub(crate) fn write(dialect: Dialect, change: &PreparedChange) -> Statement {
@@ -37,13 +38,13 @@ pub(crate) fn write(dialect: Dialect, change: &PreparedChange) -> Statement {
         PreparedChange::DeleteResult(name, expect) => {
             let mut out = Statement::new("DELETE FROM results WHERE ");
             is_result(&mut out, name);
-            with_etag(&mut out, dialect, etag::RESULTS, expect.as_ref());
+            with_etag(&mut out, dialect, Resource::Results, expect.as_ref());
             out
         }
         PreparedChange::ExpireResult(name, version, now) => {
             let mut out = Statement::new("DELETE FROM results WHERE ");
             is_result(&mut out, name);
-            with_etag(&mut out, dialect, etag::RESULTS, Some(&version.etag));
+            with_etag(&mut out, dialect, Resource::Results, Some(&version.etag));
             holds::allow(&mut out, version, *now);
             out
         }
@@ -70,7 +71,7 @@ pub(crate) fn write(dialect: Dialect, change: &PreparedChange) -> Statement {
         PreparedChange::DeleteRecord(name, expect) => {
             let mut out = Statement::new("DELETE FROM records WHERE ");
             is_record(&mut out, name);
-            with_etag(&mut out, dialect, etag::RECORDS, expect.as_ref());
+            with_etag(&mut out, dialect, Resource::Records, expect.as_ref());
             out
         }
     }
@@ -94,15 +95,15 @@ pub(crate) fn etag_of(dialect: Dialect, change: &PreparedChange) -> Statement {
         | PreparedChange::ArchiveResult(name, ..)
         | PreparedChange::ReturnResult(name, _)
         | PreparedChange::DeleteResult(name, _) => {
-            out = of(etag::RESULTS, " FROM results WHERE ");
+            out = of(Resource::Results, " FROM results WHERE ");
             is_result(&mut out, name);
         }
         PreparedChange::InsertRecord(row) | PreparedChange::ReplaceRecord(_, row) => {
-            out = of(etag::RECORDS, " FROM records WHERE ");
+            out = of(Resource::Records, " FROM records WHERE ");
             is_record(&mut out, &row.record.name);
         }
         PreparedChange::DeleteRecord(name, _) => {
-            out = of(etag::RECORDS, " FROM records WHERE ");
+            out = of(Resource::Records, " FROM records WHERE ");
             is_record(&mut out, name);
         }
     }
@@ -136,7 +137,7 @@ fn is_record(out: &mut Statement, name: &RecordName) {
     in_result(out, name);
 }
 
-fn with_etag(out: &mut Statement, dialect: Dialect, of: etag::Columns, etag: Option<&Etag>) {
+fn with_etag(out: &mut Statement, dialect: Dialect, of: Resource, etag: Option<&Etag>) {
     if let Some(etag) = etag {
         etag::of(out.push(" AND "), dialect, of);
         out.push(" = ").bind(etag.as_str());
@@ -218,6 +219,12 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
     ]
 }
 
+/// What is kept of a uid, which mostly follows from what else is kept.
+fn uid(of: Resource, uid: &str, id: &str, created: Timestamp) -> Set {
+    let kept = uid::stored(of, uid, id, created);
+    Set::new("uid", Bind::Id(Some(kept.into_owned())))
+}
+
 /// What is kept of the uid of an object, which mostly is the id of its record.
 fn object_uid(row: &RecordRow) -> Bind {
     match row.columns.text(ObjectField::Uid) {
@@ -292,7 +299,12 @@ pub(super) fn new_result(value: &RunResult) -> Vec<Set> {
     let mut sets = vec![
         Set::new("parent", value.name.parent().as_str()),
         Set::id("id", value.name.id()),
-        Set::id("uid", value.uid.as_str()),
+        uid(
+            Resource::Results,
+            &value.uid,
+            value.name.id(),
+            value.create_time,
+        ),
         Set::new("create_us", value.create_time),
     ];
     sets.extend(result_state(value));
@@ -316,7 +328,7 @@ fn replace_result(dialect: Dialect, expect: &Etag, value: &RunResult) -> Stateme
     assign(&mut out, dialect, result_state(value));
     out.push(" WHERE ");
     is_result(&mut out, &value.name);
-    with_etag(&mut out, dialect, etag::RESULTS, Some(expect));
+    with_etag(&mut out, dialect, Resource::Results, Some(expect));
     out
 }
 
@@ -326,7 +338,12 @@ pub(super) fn new_record(row: &RecordRow) -> Vec<Set> {
     let mut sets = vec![
         Set::new("parent", name.result().parent().as_str()),
         Set::id("id", name.id()),
-        Set::id("uid", row.record.uid.as_str()),
+        uid(
+            Resource::Records,
+            &row.record.uid,
+            name.id(),
+            row.record.create_time,
+        ),
         Set::new("create_us", row.record.create_time),
     ];
     sets.extend(record_state(row));
@@ -380,7 +397,7 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     out.push(" WHERE ");
     is_record(out, name);
     indexed::is_current(out.push(" AND "), &row.entries);
-    with_etag(out, dialect, etag::RECORDS, Some(expect));
+    with_etag(out, dialect, Resource::Records, Some(expect));
     with_referred(out, dialect, row);
     match (dialect, stored_body(row)) {
         (Dialect::Postgres, Some(body)) => {

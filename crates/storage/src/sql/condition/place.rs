@@ -19,6 +19,7 @@ pub(in crate::sql) fn value(out: &mut Statement, dialect: Dialect, place: Place<
         Place::Labels => dialect.labels(),
         Place::Column(name) | Place::Word(name) => name,
         Place::Id(column) => return dialect.identifier(out, column),
+        Place::Uid(of) => return dialect.identifier(out, dialect.uid(of)),
         Place::ObjectUid => return dialect.identifier(out, dialect.object_uid()),
         Place::Cluster => dialect.cluster(),
         Place::Tier => dialect.tier(),

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::{Set, etag, holds, is_result, names, with_etag};
+use super::{Set, holds, is_result, names, with_etag};
 use crate::seam::WholeVersion;
 use crate::sql::{dialect::Dialect, statement::Statement};
-use hindsight_filter::model::ResultName;
+use hindsight_filter::model::{Resource, ResultName};
 
 /// Notes the file in the result, and removes the records.
 pub(super) fn archive_result(
@@ -20,7 +20,7 @@ pub(super) fn archive_result(
     });
     out.bind(file).push(" WHERE ");
     is_result(&mut out, name);
-    with_etag(&mut out, dialect, etag::RESULTS, Some(&version.etag));
+    with_etag(&mut out, dialect, Resource::Results, Some(&version.etag));
     holds::allow(&mut out, version, now);
     out.push(" AND ");
     takes_results(&mut out, dialect, file);

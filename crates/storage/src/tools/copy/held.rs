@@ -6,11 +6,12 @@ use jiff::Timestamp;
 
 use super::Outline;
 use crate::{
+    codec::uid,
     seam::Error,
     sql::{etag, read, row::SqlRow as _, walk},
     tools::snapshot::Snapshot,
 };
-use hindsight_filter::model::{Etag, RecordName, ResultName, RunResult};
+use hindsight_filter::model::{Etag, RecordName, Resource, ResultName, RunResult};
 
 /// The target, read beside the writes into it.
 #[derive(Debug)]
@@ -88,18 +89,19 @@ impl Held {
         self.snapshot.refresh().await?;
         for row in self.snapshot.rows(&walk::held_records(names)).await? {
             let place = row.int(0)?.and_then(|place| usize::try_from(place).ok());
-            let Some(at) = place.and_then(|place| found.get_mut(place)) else {
-                continue;
-            };
-            let record = match read::text(&row, 2)? {
+            let at = place.and_then(|place| found.get_mut(place).zip(names.get(place)));
+            let Some((at, name)) = at else { continue };
+            let record = match row.text(2)? {
                 None => None,
-                Some(uid) => {
+                Some(kept) => {
+                    let create_us = row.int(4)?.unwrap_or_default();
+                    let uid = uid::shown(Resource::Records, kept, name.id(), create_us)?;
                     let update_us = row.int(5)?.unwrap_or_default();
                     let etag = read::text(&row, 3)?.unwrap_or_default();
                     Some(Version {
                         etag: etag::shown(etag, &uid, update_us),
                         uid,
-                        create_us: row.int(4)?.unwrap_or_default(),
+                        create_us,
                         update_us,
                         data_type: read::text(&row, 6)?,
                         sha256: row.bytes(8)?,
@@ -107,7 +109,12 @@ impl Held {
                 }
             };
             *at = Some(There {
-                result_uid: read::text(&row, 1)?.unwrap_or_default(),
+                result_uid: uid::shown(
+                    Resource::Results,
+                    row.text(1)?.unwrap_or_default(),
+                    name.result().id(),
+                    row.int(9)?.unwrap_or_default(),
+                )?,
                 record,
             });
         }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{Outline, Page, Said, Source};
 use crate::{
-    codec::objects::fetch_external,
+    codec::{objects::fetch_external, uid},
     seam::{Error, Hold, PipelineRow, StoredLog, VersionRow},
     sql::{
         etag, holds,
@@ -21,7 +21,7 @@ use crate::{
         snapshot::Snapshot,
     },
 };
-use hindsight_filter::model::{ParentPattern, Record, RunResult};
+use hindsight_filter::model::{ParentPattern, Record, Resource, RunResult};
 use hindsight_logs::{Chunk, Window};
 use jiff::Timestamp;
 
@@ -275,15 +275,23 @@ fn outline(row: &Row) -> Result<Outline, Error> {
         jiff::Timestamp::from_microsecond(micros).map_err(|_range| corrupt(what))
     };
     let name = name_of(row, &[1, 2, 3]);
-    let uid = text(5, "uid")?;
+    let create_time = time(7, "create_us")?;
+    let need = |at: usize, what| row.text(at)?.ok_or_else(|| corrupt(what));
+    let created = create_time.as_microsecond();
+    let uid = uid::shown(Resource::Records, need(5, "uid")?, &need(3, "id")?, created)?;
     let update_time = time(8, "update_us")?;
     Ok(Outline {
         place: row.int(0)?.ok_or_else(|| corrupt("row_id"))?,
         name: name.parse().map_err(|e| Error::Corrupt(format!("{e}")))?,
-        result_uid: text(4, "result")?,
+        result_uid: uid::shown(
+            Resource::Results,
+            need(4, "result")?,
+            &need(2, "result")?,
+            row.int(12)?.ok_or_else(|| corrupt("result"))?,
+        )?,
         etag: etag::shown(text(6, "etag")?, &uid, update_time.as_microsecond()),
         uid,
-        create_time: time(7, "create_us")?,
+        create_time,
         update_time,
         data_type: read::text(row, 9)?,
         sha256: row.bytes(11)?,
