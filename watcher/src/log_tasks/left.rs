@@ -20,8 +20,8 @@ use crate::{
 /// So many sources are sent at once.
 const AT_ONCE: usize = 8;
 
-/// Another watcher may write to the same log, so that it is looked at again, so often.
-const TRIES: u32 = 3;
+/// So often it is tried to send a source while the server is there: another watcher may write to the same log.
+const TRIES: u32 = 5;
 
 /// Sends what the spool has, and waits for the server if need be. What the server refuses stays on disk until the next
 /// start.
@@ -121,35 +121,31 @@ fn lines(of: &LogLines) -> impl Iterator<Item = Line> {
 
 /// Sends what is left of a source. Whether it is over then.
 async fn one(shared: &Shared, left: Left) -> bool {
-    let mut failures = 0;
-    let mut tries = 0;
+    let (mut failures, mut tries) = (0, 0);
     loop {
         let error = match once(shared, &left).await {
             Ok(()) => return true,
             Err(error) => error,
         };
         let (pod, container) = (&left.source.pod, &left.source.container);
-        if error.code == "FAILED_PRECONDITION" && tries < TRIES {
-            tries += 1;
-            continue;
-        }
         match error.severity {
             _ if server::is_over_quota(&error) => {
                 debug!("log of {container} in {pod} ends here: {error}");
                 return true;
             }
-            Severity::Unavailable | Severity::Passing => {
-                failures += 1;
-                sleep(server::wait(shared, &error, failures)).await;
-            }
             _ if server::is_missing(&error) => return false,
-            Severity::Denied | Severity::Lasting => {
+            Severity::Unavailable => failures += 1,
+            Severity::Passing if tries < TRIES => {
+                (failures, tries) = (failures + 1, tries + 1);
+            }
+            Severity::Passing | Severity::Denied | Severity::Lasting => {
                 error!(
                     "lines of the log of {container} in {pod} stay in the spool until the next start: {error}"
                 );
                 return false;
             }
         }
+        sleep(server::wait(shared, &error, failures)).await;
     }
 }
 

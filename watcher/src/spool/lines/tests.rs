@@ -1,3 +1,5 @@
+//! Lines that were not confirmed are there at the next start, as far as their files are whole.
+
 use std::{fs, path::Path};
 
 use hindsight_proto::v1::{AppendLogRequest, LogLines};
