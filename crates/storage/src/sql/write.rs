@@ -24,7 +24,6 @@ use crate::codec::{
     known::IndexEntries,
     row::{PreparedChange, RecordRow, all_labels_json, json},
     text::{NEVER, SAME},
-    uid,
 };
 use crate::seam::Hold;
 use hindsight_filter::condition::ObjectField;
@@ -219,12 +218,6 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
     ]
 }
 
-/// What is kept of a uid, which mostly follows from what else is kept.
-fn uid(of: Resource, uid: &str, id: &str, created: Timestamp) -> Set {
-    let kept = uid::stored(of, uid, id, created);
-    Set::new("uid", Bind::Id(Some(kept.into_owned())))
-}
-
 /// What is kept of the uid of an object, which mostly is the id of its record.
 fn object_uid(row: &RecordRow) -> Bind {
     match row.columns.text(ObjectField::Uid) {
@@ -299,7 +292,7 @@ pub(super) fn new_result(value: &RunResult) -> Vec<Set> {
     let mut sets = vec![
         Set::new("parent", value.name.parent().as_str()),
         Set::id("id", value.name.id()),
-        uid(
+        Set::uid(
             Resource::Results,
             &value.uid,
             value.name.id(),
@@ -338,7 +331,7 @@ pub(super) fn new_record(row: &RecordRow) -> Vec<Set> {
     let mut sets = vec![
         Set::new("parent", name.result().parent().as_str()),
         Set::id("id", name.id()),
-        uid(
+        Set::uid(
             Resource::Records,
             &row.record.uid,
             name.id(),

@@ -1,7 +1,10 @@
 //! A column and the value that a statement gives it.
 
+use hindsight_filter::model::Resource;
+use jiff::Timestamp;
+
 use crate::{
-    codec::text::words,
+    codec::{text::words, uid},
     sql::{
         dialect::Dialect,
         statement::{Bind, Statement},
@@ -26,6 +29,12 @@ impl Set {
 
     pub(in crate::sql) fn id(column: &'static str, value: &str) -> Self {
         Self::new(column, Bind::id(value))
+    }
+
+    /// A uid, which mostly follows from what else is kept.
+    pub(super) fn uid(of: Resource, uid: &str, id: &str, created: Timestamp) -> Self {
+        let kept = uid::stored(of, uid, id, created);
+        Self::new("uid", Bind::Id(Some(kept.into_owned())))
     }
 
     pub(super) fn word(column: &'static str, value: Option<&str>) -> Self {
