@@ -49,6 +49,18 @@ impl Both {
             assert!(wanted.is_subset(&got), "too little for {condition:?}");
         }
     }
+
+    /// Both have the same rows of which a test holds, and of which it does not.
+    async fn agree_on(&self, of: Resource, column: &Column, is: &Is) {
+        for negated in [false, true] {
+            let test = Test {
+                column: column.clone(),
+                is: is.clone(),
+                negated,
+            };
+            self.agree(of, Condition::Test(test), true).await;
+        }
+    }
 }
 
 /// Texts that cut into escapes and into each other.
@@ -424,59 +436,58 @@ pub(super) async fn names_are_compared_as_wholes(world: World) {
         Is::OneOf(texts[4..].to_vec()),
     ]);
     for is in asked {
-        for negated in [false, true] {
-            let test = Test {
-                column: Column::RecordName,
-                is: is.clone(),
-                negated,
-            };
-            both.agree(Resource::Records, Condition::Test(test), true)
-                .await;
-        }
+        both.agree_on(Resource::Records, &Column::RecordName, &is)
+            .await;
     }
 }
 
 pub(super) async fn uids_are_compared_whatever_is_kept_of_them(world: World) {
     let both = Both::new(world);
     records(&both).await;
+    let mut made = Vec::new();
+    for at in 0..12_i64 {
+        let id = format!("0b4f9a2e-5f0a-4a30-9d3a-6f2c1f0d90{at:02}");
+        // Years apart, and microseconds.
+        let us = 1_771_425_180_000_004 - (at / 3) * 100_000_000_000_000 + at % 3 * 999;
+        let holder = result(&format!("p0/results/{id}"), us);
+        let row = record(&format!("{}/records/{id}", holder.name), us, &json!({}));
+        both.given(Change::InsertResult(holder.clone())).await;
+        both.given(Change::InsertRecord(row.clone())).await;
+        made.push((holder, row));
+    }
     let query = ListQuery {
         order: Order::by(Column::Uid, false),
         bodies: false,
         ..everything()
     };
-    let wanted = both.model.store.list_records(&query).await.unwrap();
-    let got = both.world.store.list_records(&query).await.unwrap();
-    let uids: Vec<&str> = wanted.iter().map(|row| &*row.item.uid).collect();
-    assert!(
-        got.iter()
-            .map(|row| &*row.item.uid)
-            .eq(uids.iter().copied())
-    );
-    let is_short = |uid: &&&str| !uid.starts_with("uid of ");
-    let short: Vec<&str> = uids.iter().filter(is_short).copied().collect();
-    assert_eq!(short.len(), 18);
-    let uid = short[7];
-    let text = |text: &str| Value::Text(text.to_owned());
-    for is in [
-        Is::Equal(text(uid)),
-        Is::Equal(text("uid of p1/results/z/records/x7")),
-        Is::OneOf(vec![text(uid), text(short[2]), text("nobody")]),
-        Is::Less(text(uid)),
-        Is::AtMost(text(uid)),
-        Is::Greater(text(uid)),
-        Is::AtLeast(text(uid)),
-        Is::StartsWith(uid[..20].to_owned()),
-        Is::EndsWith(uid[20..].to_owned()),
-        Is::Contains(uid[9..30].to_owned()),
-    ] {
-        for negated in [false, true] {
-            let test = Test {
-                column: Column::Uid,
-                is: is.clone(),
-                negated,
-            };
-            both.agree(Resource::Records, Condition::Test(test), true)
-                .await;
+    for of in [Resource::Results, Resource::Records] {
+        let wanted = names(&both.model, of, &query).await;
+        assert_eq!(names(&both.world, of, &query).await, wanted, "in order");
+        let (other, uid) = match of {
+            Resource::Results => (&made[2].0.uid, &made[7].0.uid),
+            Resource::Records => (&made[2].1.uid, &made[7].1.uid),
+        };
+        let text = |text: &str| Value::Text(text.to_owned());
+        for is in [
+            Is::Equal(text(uid)),
+            Is::Equal(text("uid of p1/results/z/records/x7")),
+            Is::OneOf(vec![text(uid), text(other), text("nobody")]),
+            Is::Less(text(uid)),
+            Is::AtMost(text(uid)),
+            Is::Greater(text(uid)),
+            Is::AtLeast(text(uid)),
+            Is::StartsWith(uid[..20].to_owned()),
+            Is::EndsWith(uid[20..].to_owned()),
+            Is::Contains(uid[9..30].to_owned()),
+        ] {
+            both.agree_on(of, &Column::Uid, &is).await;
         }
+    }
+    // Etags that follow from uids are found as well.
+    for (holder, row) in made {
+        let (name, expect) = (row.name, Some(row.etag));
+        both.given(Change::DeleteRecord { name, expect }).await;
+        let (name, expect) = (holder.name, Some(holder.etag));
+        both.given(Change::DeleteResult { name, expect }).await;
     }
 }
