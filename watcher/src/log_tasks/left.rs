@@ -1,7 +1,10 @@
 //! Sending what an earlier watcher had read and not sent. The pods may be gone, so that it is sent before anything of
 //! the same logs is read again.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use futures::{StreamExt as _, stream};
 use hindsight_proto::v1::{AppendLogRequest, LogContainer, LogLines, LogSource};
@@ -29,22 +32,26 @@ pub(super) async fn send(shared: &Shared) {
     let Some(spool) = &shared.server.spool else {
         return;
     };
+    // What follows refused lines of a source would be stored before them.
+    let mut refused = HashSet::new();
     for file in spool.lines().left() {
-        let mut calls = 0;
         let sources = read(spool, file).await;
-        let mut sent = stream::iter(sources)
-            .map(|left| {
-                calls += 1;
-                one(shared, left)
-            })
-            .buffer_unordered(AT_ONCE);
-        let mut is_over = true;
-        while let Some(is_sent) = sent.next().await {
-            is_over &= is_sent;
+        if !sources.is_empty() {
+            let count = sources.len();
+            info!("logs of {count} containers were found in the spool");
         }
-        drop(sent);
-        if calls > 0 {
-            info!("logs of {calls} containers were found in the spool");
+        let (waiting, sources): (Vec<_>, Vec<_>) = sources
+            .into_iter()
+            .partition(|left| refused.contains(&left.key()));
+        let mut sent = stream::iter(sources)
+            .map(|left| async move { (left.key(), one(shared, left).await) })
+            .buffer_unordered(AT_ONCE);
+        let mut is_over = waiting.is_empty();
+        while let Some((key, is_sent)) = sent.next().await {
+            if !is_sent {
+                is_over = false;
+                refused.insert(key);
+            }
         }
         if is_over {
             let spool = Arc::clone(spool);
@@ -53,6 +60,9 @@ pub(super) async fn send(shared: &Shared) {
         }
     }
 }
+
+/// Log, pod, container and start.
+type Key = (String, String, String, i32);
 
 /// What is left of one source.
 #[derive(Debug)]
@@ -82,21 +92,15 @@ fn by_source(calls: Vec<AppendLogRequest>) -> Vec<Left> {
     let mut found: Vec<Left> = Vec::new();
     let mut places = HashMap::new();
     for call in calls {
-        let source = call.source.unwrap_or_default();
-        let key = (
-            call.name.clone(),
-            source.pod.clone(),
-            source.container.clone(),
-            source.restart,
-        );
-        let at = *places.entry(key).or_insert(found.len());
+        let left = Left {
+            log: call.name,
+            source: call.source.unwrap_or_default(),
+            lines: Vec::new(),
+            ends: false,
+        };
+        let at = *places.entry(left.key()).or_insert(found.len());
         if at == found.len() {
-            found.push(Left {
-                log: call.name,
-                source,
-                lines: Vec::new(),
-                ends: false,
-            });
+            found.push(left);
         }
         let left = &mut found[at];
         left.ends |= call.seal;
@@ -227,6 +231,15 @@ fn calls(left: &Left, stored: i64, mut overlap: Overlap) -> Vec<AppendLogRequest
 }
 
 impl Left {
+    fn key(&self) -> Key {
+        let LogSource {
+            pod,
+            container,
+            restart,
+        } = self.source.clone();
+        (self.log.clone(), pod, container, restart)
+    }
+
     /// A call without lines.
     fn call(&self, first_line: i64) -> AppendLogRequest {
         AppendLogRequest {
