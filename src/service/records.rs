@@ -8,9 +8,7 @@ use super::{Error, ListRequest, Service, commit::AuditPolicy, limits, write};
 use crate::query::Page;
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
-use hindsight_filter::model::{
-    Etag, Payload, Record, RecordName, Resource, ResultPattern, following_uid,
-};
+use hindsight_filter::model::{Etag, Payload, Record, RecordName, Resource, ResultPattern};
 use hindsight_storage as storage;
 use hindsight_storage::Change;
 
@@ -75,8 +73,7 @@ impl Service {
     /// A record as it is stored first.
     pub(super) fn new_record(&self, name: RecordName, data: Option<Payload>) -> Record {
         let now = self.clock.now();
-        let uid = following_uid(Resource::Records, name.id(), now);
-        let uid = uid.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let uid = write::new_uid(Resource::Records, name.id(), now);
         Record {
             name,
             etag: Etag::new(&uid, now),

@@ -6,9 +6,7 @@ use super::{Error, ListRequest, Service, commit::AuditPolicy, limits, write};
 use crate::query::Page;
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Verb};
-use hindsight_filter::model::{
-    Etag, Resource, ResultName, ResultPattern, RunResult, Summary, following_uid,
-};
+use hindsight_filter::model::{Etag, Resource, ResultName, ResultPattern, RunResult, Summary};
 use hindsight_storage as storage;
 use hindsight_storage::Change;
 
@@ -53,8 +51,7 @@ impl Service {
         summary: Option<Summary>,
     ) -> RunResult {
         let now = self.clock.now();
-        let uid = following_uid(Resource::Results, name.id(), now);
-        let uid = uid.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let uid = write::new_uid(Resource::Results, name.id(), now);
         RunResult {
             name,
             etag: Etag::new(&uid, now),

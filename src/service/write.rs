@@ -16,9 +16,14 @@ use tokio::sync::{Mutex, MutexGuard};
 use super::{Error, Service, commit::AuditPolicy};
 use hindsight_access::RequestContext;
 use hindsight_access::auth::Verb;
-use hindsight_filter::model::Etag;
+use hindsight_filter::model::{Etag, Resource, following_uid};
 use hindsight_storage as storage;
 use hindsight_storage::Change;
+
+/// The uid of what is stored first.
+pub(super) fn new_uid(of: Resource, id: &str, now: Timestamp) -> String {
+    following_uid(of, id, now).unwrap_or_else(|| uuid::Uuid::new_v4().to_string())
+}
 
 /// How often a lost race is tried again for callers who sent no etag.
 const RACES: usize = 64;

@@ -1,6 +1,7 @@
 //! Uids that follow from what stands beside them, so that a store need not keep them.
 
 use jiff::Timestamp;
+use uuid::{Uuid, Variant};
 
 use super::Resource;
 
@@ -9,12 +10,11 @@ use super::Resource;
 /// It is a UUID of version 7 (RFC 9562, 5.7): the time of creation in microseconds, and the last 62 bits of the id. What is
 /// deleted and created again has another one. A bit is set for results, which often have the id of a record.
 pub fn following_uid(of: Resource, id: &str, created: Timestamp) -> Option<String> {
-    if !is_uuid(id) {
+    let uuid = Uuid::try_parse(id).ok()?;
+    let is_canonical = uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == id;
+    if !is_canonical || uuid.get_variant() != Variant::RFC4122 {
         return None;
     }
-    let last = id
-        .get(19..)
-        .filter(|last| last.starts_with(['8', '9', 'a', 'b']))?;
     let created = u64::try_from(created.as_microsecond()).ok()?;
     let (milliseconds, rest) = (created / 1000, created % 1000);
     // The bits of later times reach the sign of an integer of SQL.
@@ -25,17 +25,9 @@ pub fn following_uid(of: Resource, id: &str, created: Timestamp) -> Option<Strin
         Resource::Records => 0x7000,
         Resource::Results => 0x7800,
     };
-    let (high, low) = (milliseconds >> 16, milliseconds & 0xffff);
-    Some(format!("{high:08x}-{low:04x}-{:04x}-{last}", mark | rest))
-}
-
-/// Whether a text is a UUID in its canonical form, in lower case.
-fn is_uuid(text: &str) -> bool {
-    let is_right = |(at, byte): (usize, u8)| match at {
-        8 | 13 | 18 | 23 => byte == b'-',
-        _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
-    };
-    text.len() == 36 && text.bytes().enumerate().all(is_right)
+    let (_, last) = uuid.as_u64_pair();
+    let first = milliseconds << 16 | mark | rest;
+    Some(Uuid::from_u64_pair(first, last).to_string())
 }
 
 #[cfg(test)]
