@@ -52,12 +52,7 @@ pub(super) async fn ask(shared: Arc<Shared>) {
 }
 
 async fn one(shared: Arc<Shared>, uid: Uid, log: Box<str>) -> (Uid, Result<(), SinkError>) {
-    let asked = shared.server.sink.describe_log(&log);
-    let answer = match server::call(&shared, asked).await {
-        // Of a run that is not stored yet there may be none.
-        Err(error) if error.code == "NOT_FOUND" => Ok(Vec::new()),
-        answer => answer,
-    };
+    let answer = server::held(&shared, &log).await;
     let answer = answer.map(|containers| shared.logs.answered(&uid, containers));
     (uid, answer)
 }

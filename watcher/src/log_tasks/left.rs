@@ -8,7 +8,6 @@ use std::{
 
 use futures::{StreamExt as _, stream};
 use hindsight_proto::v1::{AppendLogRequest, LogContainer, LogLines, LogSource};
-use jiff::Timestamp;
 use tokio::{task::spawn_blocking, time::sleep};
 use tracing::{debug, error, info};
 
@@ -155,11 +154,7 @@ async fn one(shared: &Shared, left: Left) -> bool {
 
 /// Sends what of a source the server does not have.
 async fn once(shared: &Shared, left: &Left) -> Result<(), SinkError> {
-    let sink = &shared.server.sink;
-    let held = match server::call(shared, sink.describe_log(&left.log)).await {
-        Err(error) if error.code == "NOT_FOUND" => Vec::new(),
-        held => held?,
-    };
+    let held = server::held(shared, &left.log).await?;
     let held = held
         .into_iter()
         .find(|held| held.source.as_ref() == Some(&left.source));
@@ -175,7 +170,7 @@ async fn once(shared: &Shared, left: &Left) -> Result<(), SinkError> {
     if calls.is_empty() {
         return Ok(());
     }
-    server::call(shared, sink.append_log(calls)).await
+    server::call(shared, shared.server.sink.append_log(calls)).await
 }
 
 /// Which lines the server has of those that are left.
@@ -185,11 +180,7 @@ async fn overlap(shared: &Shared, left: &Left, held: &LogContainer) -> Result<Ov
     let Some(first) = first.filter(|_| held.lines > 0) else {
         return Ok(Overlap::new(&[], false));
     };
-    let since = Timestamp::from_microsecond(first).unwrap_or(Timestamp::UNIX_EPOCH);
-    let sink = &shared.server.sink;
-    let asked = sink.log_times(&left.log, &left.source, since);
-    let stored = server::call(shared, asked).await?;
-    Ok(Overlap::new(&stored.times, stored.is_cut))
+    server::overlap(shared, (&left.log, &left.source), first).await
 }
 
 /// The calls that append what is not stored after the `stored` lines that are.

@@ -20,6 +20,7 @@ use crate::{
     config::Logs,
     logs::{Access, Overlap, Sight, Source, Splitter, Written},
     shared::Shared,
+    sink::SinkError,
 };
 use stream::{Read, Reading, spool};
 
@@ -107,6 +108,7 @@ impl Reader<'_> {
         if self.shared.logs.denied(false) {
             info!("logs are read again");
         }
+        debug!("the log of {container} in {pod} is open, since {since:?}");
         let reading = Reading {
             shared: self.shared,
             source: self.source,
@@ -144,9 +146,8 @@ impl Reader<'_> {
         let second = outbox.last_time().unwrap_or_default().div_euclid(1_000_000);
         let since = Timestamp::from_second(second).unwrap_or(Timestamp::UNIX_EPOCH);
         let (log, name) = (&self.source.log, self.source.name());
-        let asked = self.shared.server.sink.log_times(log, &name, since);
-        match server::call(self.shared, asked).await {
-            Ok(stored) => Ok((Overlap::new(&stored.times, stored.is_cut), Some(since))),
+        match server::overlap(self.shared, (log, &name), since.as_microsecond()).await {
+            Ok(overlap) => Ok((overlap, Some(since))),
             Err(error) => {
                 self.failures += 1;
                 Err(Next::Again(server::wait(
@@ -231,24 +232,33 @@ impl Reader<'_> {
     /// Goes on with what the server holds. Whether there is something to go on with.
     async fn adapt(&mut self) -> bool {
         loop {
-            let asked = self.shared.server.sink.describe_log(&self.source.log);
-            match server::call(self.shared, asked).await {
-                Ok(held) => {
-                    let name = self.source.name();
-                    let held = held.iter().find(|held| held.source.as_ref() == Some(&name));
-                    if held.is_some_and(|held| held.sealed) {
-                        let woken = self.shared.logs.over(self.source, Instant::now());
-                        wake(self.shared, woken);
-                        return false;
-                    }
-                    self.source.go_on(held);
-                    return true;
-                }
+            match self.resume().await {
+                Ok(goes_on) => return goes_on,
                 Err(error) => {
                     self.failures = self.failures.saturating_add(1);
                     sleep(server::wait(self.shared, &error, self.failures)).await;
                 }
             }
         }
+    }
+
+    /// The pod may be gone, so that what was read waits on, unless the server has it.
+    async fn resume(&self) -> Result<bool, SinkError> {
+        let (log, name) = (&self.source.log, self.source.name());
+        let held = server::held(self.shared, log).await?;
+        let held = held.iter().find(|held| held.source.as_ref() == Some(&name));
+        if held.is_some_and(|held| held.sealed) {
+            let woken = self.shared.logs.over(self.source, Instant::now());
+            wake(self.shared, woken);
+            return Ok(false);
+        }
+        let first = self.source.outbox.first_time();
+        let mut overlap = match first.filter(|_| held.is_some()) {
+            Some(first) => server::overlap(self.shared, (log, &name), first).await?,
+            None => Overlap::default(),
+        };
+        self.source.go_on(held, |time| overlap.is_stored(time));
+        self.shared.logs.has_lines(self.source);
+        Ok(true)
     }
 }

@@ -153,8 +153,10 @@ impl Sender<'_> {
         match error.severity {
             // Another watcher may have written, or the server lost some: its reader finds out.
             _ if error.code == "FAILED_PRECONDITION" => {
-                debug!("log of {container} in {pod} is not as it was; reading it again: {error}");
-                source.outbox.fail();
+                debug!(
+                    "log of {container} in {pod} is not as it was; going on after what is stored: {error}"
+                );
+                source.outbox.fail(batch.lines);
             }
             _ if server::is_over_quota(error) => {
                 debug!("log of {container} in {pod} ends here: {error}");

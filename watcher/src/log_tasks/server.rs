@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use hindsight_proto::v1::{LogContainer, LogSource};
+use jiff::Timestamp;
+
 use crate::{
+    logs::Overlap,
     metrics::OfCode,
     shared::Shared,
     sink::{Severity, SinkError},
@@ -27,6 +31,26 @@ pub(super) async fn call<T>(
         shared.metrics.store_errors.get_or_create(&labels).inc();
     }
     answer
+}
+
+/// What the server holds of a log. Of a run that is not stored yet there may be nothing.
+pub(super) async fn held(shared: &Shared, log: &str) -> Result<Vec<LogContainer>, SinkError> {
+    match call(shared, shared.server.sink.describe_log(log)).await {
+        Err(error) if error.code == "NOT_FOUND" => Ok(Vec::new()),
+        held => held,
+    }
+}
+
+/// Which lines the server has of those from `first` on, a time in microseconds, in a log of which it has some.
+pub(super) async fn overlap(
+    shared: &Shared,
+    (log, source): (&str, &LogSource),
+    first: i64,
+) -> Result<Overlap, SinkError> {
+    let since = Timestamp::from_microsecond(first).unwrap_or(Timestamp::UNIX_EPOCH);
+    let asked = shared.server.sink.log_times(log, source, since);
+    let stored = call(shared, asked).await?;
+    Ok(Overlap::new(&stored.times, stored.is_cut))
 }
 
 /// Whether the server keeps logs at all.

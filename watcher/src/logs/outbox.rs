@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hindsight_proto::v1::{AppendLogRequest, LogLines};
 use tokio::{sync::Notify, time::Instant};
 
+use super::parts;
 use crate::spool::{FileId, Spool};
 
 /// What a line counts besides its text.
@@ -49,7 +50,8 @@ struct State {
     is_over: bool,
     /// Nothing but what waits is taken any more.
     is_cut: bool,
-    has_failed: bool,
+    /// What was out and fits nothing that the server has.
+    failed: Option<LogLines>,
     /// Bytes that the source has in all.
     bytes: u64,
     last_time: Option<i64>,
@@ -105,33 +107,24 @@ impl Outbox {
         last_time: Option<i64>,
         disk: Option<OnDisk>,
     ) -> Self {
-        let outbox = Self {
-            state: Mutex::default(),
-            changed: Notify::new(),
-            disk,
-        };
-        outbox.restart(lines, bytes, last_time);
-        outbox
-    }
-
-    /// Forgets what waits, and goes on after what is stored.
-    pub(crate) fn restart(&self, lines: i64, bytes: u64, last_time: Option<i64>) {
-        let mut state = self.state();
-        self.release_all(&mut state);
-        *state = State {
+        let state = State {
             first: lines,
             bytes,
             last_time,
-            turns: state.turns + 2,
             ..State::default()
         };
+        Self {
+            state: Mutex::new(state),
+            changed: Notify::new(),
+            disk,
+        }
     }
 
     /// Waits until less than `most` bytes wait, or nothing more is taken. Wakes `full` if it has to wait.
     pub(crate) async fn room(&self, most: usize, full: &Notify) -> Option<Written> {
         self.until(|state| match () {
             () if state.is_over || state.is_cut => Some(Some(Written::Over)),
-            () if state.has_failed => Some(Some(Written::Failed)),
+            () if state.failed.is_some() => Some(Some(Written::Failed)),
             () if state.size() < most => Some(None),
             () => {
                 full.notify_one();
@@ -145,7 +138,7 @@ impl Outbox {
     pub(crate) async fn flushed(&self) -> Written {
         self.until(|state| match () {
             () if state.is_over || state.is_cut => Some(Written::Over),
-            () if state.has_failed => Some(Written::Failed),
+            () if state.failed.is_some() => Some(Written::Failed),
             () => {
                 let is_empty = !state.is_out && state.times.is_empty() && !state.ends;
                 is_empty.then_some(Written::Stored)
@@ -158,7 +151,7 @@ impl Outbox {
     pub(crate) async fn stopped(&self) -> Written {
         self.until(|state| match () {
             () if state.is_over || state.is_cut => Some(Written::Over),
-            () => state.has_failed.then_some(Written::Failed),
+            () => state.failed.is_some().then_some(Written::Failed),
         })
         .await
     }
@@ -193,14 +186,11 @@ impl Outbox {
             return false;
         }
         let time = time.or(state.last_time).unwrap_or_default();
-        if is_hole {
-            let number = state.next();
-            state.holes.push(number);
-        }
-        state.text.extend_from_slice(text);
-        state.times.push(time);
-        state.bytes += text.len() as u64;
-        state.last_time = Some(time);
+        state.put(Line {
+            time,
+            text,
+            is_hole,
+        });
         state.since.replace(now).is_none_or(|since| {
             state.since = Some(since);
             false
@@ -326,9 +316,55 @@ impl Outbox {
         waits
     }
 
-    /// What was out fits nothing that the server has.
-    pub(crate) fn fail(&self) {
-        self.state().has_failed = true;
+    /// What was out fits nothing that the server has. Nothing more is taken before [`Self::resume`].
+    pub(crate) fn fail(&self, lines: LogLines) {
+        self.state().failed = Some(lines);
+        self.changed.notify_waiters();
+    }
+
+    /// When the first line was written that is not stored, holes left aside.
+    pub(crate) fn first_time(&self) -> Option<i64> {
+        let state = self.state();
+        let written = state.unsent().filter(|line| !line.is_hole);
+        written.map(|line| line.time).min()
+    }
+
+    /// Goes on after `lines` lines of `bytes` bytes, which the server has, the last of them written at `last_time`. What
+    /// waits and of which `is_stored` is not true waits on, with new numbers; nothing waits where the server lost lines
+    /// before it.
+    pub(crate) fn resume(
+        &self,
+        (lines, bytes, last_time): (i64, u64, Option<i64>),
+        mut is_stored: impl FnMut(i64) -> bool,
+    ) {
+        let mut state = self.state();
+        let mut next = State {
+            first: lines,
+            bytes,
+            last_time,
+            turns: state.turns + 2,
+            ..State::default()
+        };
+        let first = state
+            .failed
+            .as_ref()
+            .map_or(state.first, |of| of.first_line);
+        if lines < first {
+            self.release_all(&mut state);
+        } else {
+            for line in state.unsent() {
+                if line.is_hole || !is_stored(line.time) {
+                    next.put(line);
+                }
+            }
+            (next.ends, next.since) = (state.ends, Some(Instant::now()));
+            // On disk as they were: when they are found there, their times count.
+            next.spooled = next.waiting();
+            next.files = state.files_out.drain(..).collect();
+            next.files.append(&mut state.files);
+        }
+        *state = next;
+        drop(state);
         self.changed.notify_waiters();
     }
 
@@ -362,7 +398,47 @@ impl Outbox {
     }
 }
 
+/// A line that is not stored.
+struct Line<'t> {
+    time: i64,
+    text: &'t [u8],
+    is_hole: bool,
+}
+
 impl State {
+    fn put(&mut self, line: Line<'_>) {
+        if line.is_hole {
+            self.holes.push(self.next());
+        }
+        self.text.extend_from_slice(line.text);
+        self.times.push(line.time);
+        self.bytes += line.text.len() as u64;
+        self.last_time = Some(line.time);
+    }
+
+    /// What was out and failed, and what waits.
+    fn unsent(&self) -> impl Iterator<Item = Line<'_>> {
+        let mut time: i64 = 0;
+        let failed = self
+            .failed
+            .iter()
+            .flat_map(|of| numbered(of.first_line, &of.text, &of.holes).zip(&of.times));
+        let failed = failed.map(move |((text, is_hole), after)| {
+            time = time.wrapping_add(*after);
+            Line {
+                time,
+                text,
+                is_hole,
+            }
+        });
+        let waits = numbered(self.first, &self.text, &self.holes).zip(&self.times);
+        failed.chain(waits.map(|((text, is_hole), time)| Line {
+            time: *time,
+            text,
+            is_hole,
+        }))
+    }
+
     fn size(&self) -> usize {
         self.text.len() + EACH * self.times.len()
     }
@@ -386,6 +462,16 @@ impl State {
     }
 }
 
+/// The lines of a text, of which the first has a number, and whether each is a hole.
+fn numbered<'t>(
+    first: i64,
+    text: &'t [u8],
+    holes: &'t [i64],
+) -> impl Iterator<Item = (&'t [u8], bool)> {
+    let lines = (first..).zip(parts(text));
+    lines.map(|(number, text)| (text, holes.contains(&number)))
+}
+
 /// The first time, and what each is after the one before.
 fn differences(mut times: Vec<i64>) -> Vec<i64> {
     let mut before = 0;
@@ -398,65 +484,4 @@ fn differences(mut times: Vec<i64>) -> Vec<i64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn lines_are_numbered_and_wait_until_they_are_stored() {
-        let (outbox, now) = (Outbox::new(7, 100, Some(50), None), Instant::now());
-        assert!(outbox.push(Some(60), b"a\n", now));
-        assert!(!outbox.push(Some(55), b"b\n", now));
-        assert!(!outbox.push_hole("missing\n", 0, now));
-        let batch = outbox.take().unwrap();
-        assert_eq!(batch.lines.first_line, 7);
-        assert_eq!(batch.lines.text, b"a\nb\nmissing\n");
-        assert_eq!(batch.lines.times, [60, -5, 0]);
-        assert_eq!(batch.lines.holes, [9]);
-        assert!(!batch.seal);
-        assert!(outbox.push(Some(70), b"c\n", now));
-        assert!(outbox.take().is_none(), "one at a time");
-        assert!(outbox.stored(false));
-        outbox.end();
-        let batch = outbox.take().unwrap();
-        assert_eq!((batch.lines.first_line, batch.seal), (10, true));
-        assert!(!outbox.stored(true));
-        assert_eq!(outbox.flushed().await, Written::Over);
-        assert_eq!(outbox.bytes(), 114);
-    }
-
-    #[tokio::test]
-    async fn a_log_that_is_cut_ends_with_a_hole_in_the_place_of_what_was_refused() {
-        let (outbox, now) = (Outbox::new(3, 0, Some(50), None), Instant::now());
-        outbox.push(Some(60), b"refused\n", now);
-        let refused = outbox.take().unwrap();
-        outbox.push(Some(70), b"later\n", now);
-        outbox.cut(refused.lines.first_line, "missing\n", 0, now);
-        outbox.push(Some(80), b"too late\n", now);
-        assert_eq!(outbox.stopped().await, Written::Over);
-        let last = outbox.take().unwrap();
-        assert_eq!((last.lines.first_line, last.seal), (3, true));
-        assert_eq!(
-            (&*last.lines.text, last.lines.holes),
-            (&b"missing\n"[..], vec![3])
-        );
-        assert!(!outbox.stored(true));
-        assert!(outbox.take().is_none());
-    }
-
-    #[tokio::test]
-    async fn a_reader_waits_while_too_much_waits() {
-        let (outbox, now) = (Outbox::new(0, 0, None, None), Instant::now());
-        let (most, full) = (1_000, Notify::new());
-        assert_eq!(outbox.room(most, &full).await, None);
-        outbox.push(Some(1), &vec![b'x'; most], now);
-        tokio::select! {
-            biased;
-            _ = outbox.room(most, &full) => panic!("there is no room"),
-            () = full.notified() => {}
-        }
-        outbox.take().unwrap();
-        assert_eq!(outbox.room(most, &full).await, None);
-        outbox.fail();
-        assert_eq!(outbox.room(most, &full).await, Some(Written::Failed));
-    }
-}
+mod tests;

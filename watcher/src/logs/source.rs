@@ -103,10 +103,9 @@ impl Source {
         *self.sight.borrow()
     }
 
-    /// Forgets what waits, and goes on after what is stored.
-    pub(crate) fn go_on(&self, held: Option<&LogContainer>) {
-        let (lines, bytes, last) = end_of(held);
-        self.outbox.restart(lines, bytes, last);
+    /// Goes on after what is stored, with what waits and of which `is_stored` is not true.
+    pub(crate) fn go_on(&self, held: Option<&LogContainer>, is_stored: impl FnMut(i64) -> bool) {
+        self.outbox.resume(end_of(held), is_stored);
     }
 
     /// The source as the server names it.

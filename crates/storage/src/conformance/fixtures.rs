@@ -304,6 +304,7 @@ pub(crate) fn kind(outcome: &Result<(), Error>) -> &'static str {
         Err(Error::Expired) => "expired",
         Err(Error::Database { .. }) => "database",
         Err(Error::OutOfSequence { .. }) => "out of sequence",
+        Err(Error::OtherLine(_)) => "other line",
         Err(Error::Sealed(_)) => "sealed",
     }
 }

@@ -161,6 +161,13 @@ pub(super) async fn what_is_stored_already_is_passed_over_and_a_gap_is_refused(w
         matches!(refused, Err(Error::OutOfSequence { next: 4, given: 5 })),
         "{refused:?}"
     );
+    // Another writer has numbered other lines alike.
+    let other = Lines {
+        times: vec![100, 101],
+        ..lines(3, "x\ny\n")
+    };
+    let refused = append(&*logs, &key, vec![other]).await;
+    assert!(matches!(refused, Err(Error::OtherLine(3))), "{refused:?}");
     let row = logs.log(&key).await.unwrap().unwrap().row;
     let (text, _) = read(&*logs, row, Selection::default()).await;
     assert_eq!(text, b"a\nb\nc\nd\n");

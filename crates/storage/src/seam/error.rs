@@ -78,6 +78,11 @@ pub enum Error {
         /// The first line that was given.
         given: i64,
     },
+    /// A line that is stored already has another time than the one that was given: it is another line.
+    #[error(
+        "line {0} of the log is stored with another time; read what is stored, and append after it"
+    )]
+    OtherLine(i64),
     /// Nothing may follow in a log.
     #[error("the log was sealed after line {0}; nothing can be appended to it")]
     Sealed(i64),
@@ -135,9 +140,10 @@ impl HasKind for Error {
         match self {
             Self::Missing(_) => ErrorKind::Missing,
             Self::Exists(_) => ErrorKind::Exists,
-            Self::Stale { .. } | Self::OutOfSequence { .. } | Self::Sealed(_) => {
-                ErrorKind::StaleEtag
-            }
+            Self::Stale { .. }
+            | Self::OutOfSequence { .. }
+            | Self::OtherLine(_)
+            | Self::Sealed(_) => ErrorKind::StaleEtag,
             Self::Unavailable { .. } | Self::ObjectStoreUnavailable { .. } => {
                 ErrorKind::Unavailable
             }

@@ -94,7 +94,8 @@ pub trait LogStore: Debug + Send + Sync + 'static {
 
     /// Appends lines of different sources, durably, and says what is stored of each afterwards. Lines that
     /// are stored already are passed over. It is [`Error::OutOfSequence`] if lines before them are missing,
-    /// [`Error::Sealed`] if nothing may follow, and [`Error::Missing`] without the result.
+    /// [`Error::OtherLine`] if what is stored under their numbers has other times, [`Error::Sealed`] if nothing may
+    /// follow, and [`Error::Missing`] without the result.
     async fn append_logs(
         &self,
         appends: &[LogAppend],

@@ -170,3 +170,27 @@ async fn what_was_read_outlives_watcher_and_pod_while_the_server_is_away() {
     assert_eq!(holes("second"), [20]);
     eventually(|| spooled() == 0).await;
 }
+
+#[tokio::test]
+async fn lines_that_were_numbered_as_those_of_another_watcher_outlive_their_pod() {
+    let world = World::new(reading(Logs::Follow)).await;
+    begin(&world, "build");
+    let log = || logs(&world).of("build-pod", "step-a", 0);
+    write(&world, "build", &numbered(0, 10));
+    eventually(|| log().lines.len() == 10).await;
+    world.sink.away(true);
+    write(&world, "build", &numbered(10, 20));
+    finish(&world, "build");
+    world.until(|p| !p.is_server_up).await;
+    // It is at the end of the log once it asks for nothing more.
+    let calls = || world.sim.calls().resource("pods").name("build-pod").count();
+    assert_eq!(calls(), 1);
+    world
+        .sim
+        .delete("", "pods", NAMESPACE, "build-pod")
+        .unwrap();
+    logs(&world).add_hole("build-pod", "step-a");
+    world.sink.away(false);
+    assert_eq!(sealed(&world, "build").await, all(20));
+    assert_eq!(log().holes, [10]);
+}

@@ -61,8 +61,23 @@ impl Stored {
             return Err(Status::failed_precondition(why));
         }
         let mut time = 0;
-        for (n, (text, after)) in texts.into_iter().zip(&lines.times).enumerate() {
-            time += after;
+        let times: Vec<i64> = lines
+            .times
+            .iter()
+            .map(|after| {
+                time += after;
+                time
+            })
+            .collect();
+        // Other lines may have been numbered alike: the last one that is there tells.
+        let last = self.lines.len().min(first + times.len()).checked_sub(1);
+        if let Some(last) = last.filter(|last| *last >= first)
+            && self.lines[last].0 != times[last - first]
+        {
+            let why = format!("line {last} is stored with another time");
+            return Err(Status::failed_precondition(why));
+        }
+        for (n, (text, time)) in texts.into_iter().zip(times).enumerate() {
             let number = first + n;
             if number < self.lines.len() {
                 continue;
@@ -128,6 +143,17 @@ impl LogStore {
         let texts = logs.values().flat_map(|stored| &stored.lines);
         let used: usize = texts.map(|(_, text)| text.len()).sum();
         is_end || used + lines.text.len() <= most
+    }
+
+    /// Appends a line that stands for missing ones, as another watcher may.
+    pub(crate) fn add_hole(&self, pod: &str, container: &str) {
+        let mut logs = self.0.lock().unwrap();
+        let mut logs = logs.iter_mut();
+        let found = logs.find(|((_, p, c, _), _)| (p.as_str(), c.as_str()) == (pod, container));
+        let (_, stored) = found.unwrap();
+        let time = stored.lines.last().unwrap().0;
+        stored.holes.push(stored.lines.len());
+        stored.lines.push((time, b"missing\n".to_vec()));
     }
 
     /// Loses everything, as if an old backup had been restored.

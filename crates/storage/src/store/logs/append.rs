@@ -114,6 +114,7 @@ impl Step {
             None => made(store, append, now).await?,
         };
         let (mut parts, mut next) = (Vec::new(), stored.lines);
+        same(store, &stored, &append.parts).await?;
         for part in &append.parts {
             if part.end() <= next {
                 continue;
@@ -136,6 +137,34 @@ impl Step {
         let change = change(store, stored, parts, now).await?;
         Ok(change.map_or(Self::Again, Self::Change))
     }
+}
+
+/// That what is stored already of some lines are those lines, by the time of the last one: two writers may number
+/// different lines alike.
+async fn same<D: Database>(
+    store: &SqlStore<D>,
+    stored: &StoredLog,
+    parts: &[Lines],
+) -> Result<(), Error> {
+    let last = parts.iter().rfind(|part| part.first < stored.lines);
+    let Some(part) = last else { return Ok(()) };
+    let line = part.end().min(stored.lines) - 1;
+    let chunk = match store.next_chunk(stored.row, line, Window::default()).await {
+        // Nothing is appended to it; a writer that waits for the object store holds up all others.
+        Err(Error::ObjectStoreUnavailable { .. }) => return Ok(()),
+        chunk => chunk?,
+    };
+    let Some(chunk) = chunk.filter(|chunk| chunk.head.first_line <= line) else {
+        // It is written anew right now.
+        return Ok(());
+    };
+    let is_same = time_of(&decode(&chunk)?, line) == time_of(part, line);
+    is_same.then_some(()).ok_or(Error::OtherLine(line))
+}
+
+fn time_of(lines: &Lines, line: i64) -> Option<i64> {
+    let at = usize::try_from(line.checked_sub(lines.first)?).ok()?;
+    lines.times.get(at).copied()
 }
 
 /// The source that lines are the first of.
