@@ -100,6 +100,8 @@ pub struct Stage {
     pub sim: Sim,
     pub scene: Scene,
     pub blows: BTreeMap<Blow, usize>,
+    /// When each came, in microseconds.
+    pub struck: Vec<(i64, Blow)>,
     /// Where large things lie, if not in the database.
     pub bucket: Option<Bucket>,
     /// When a watcher was started again.
@@ -114,6 +116,7 @@ impl Stage {
             server: scene.server(),
             watcher: scene.watcher(),
             blows: BTreeMap::new(),
+            struck: Vec::new(),
             bucket: None,
             starts: Starts::default(),
             sim,
@@ -137,6 +140,8 @@ impl Stage {
             bucket.come_back();
         }
         *self.blows.entry(blow).or_default() += 1;
+        let now = SystemClock.now().as_microsecond();
+        self.struck.push((now, blow));
         match blow {
             Blow::Server => self.server.kill(),
             Blow::Watcher => self.watcher.kill(),

@@ -19,7 +19,7 @@ use std::{
 
 use hindsight_proto::v1::{DescribeLogRequest, ReadLogRequest};
 use hindsight_runtime::clock::{Clock as _, SystemClock};
-use kubesim::{Settings, Sim};
+use kubesim::{Calls, Settings, Sim};
 use serde_json::json;
 use tokio::{
     sync::Semaphore,
@@ -79,15 +79,19 @@ struct Watching {
 impl Watching {
     /// Whether a watcher had the log of a pod open when it ended, or later, and had time to read it.
     fn has_read(&self, sim: &Sim, pod: &str, ended: i64) -> bool {
-        let calls = sim.calls().name(pod).status(200);
-        let opened = calls.filter(|call| call.subresource == "log");
         let now = SystemClock.now().as_microsecond();
-        let read = opened.filter(|call| {
+        let opened = opens(sim, pod);
+        opened.all().iter().any(|call| {
             let at = call.at.as_microsecond();
-            at.max(ended) + READ <= self.starts.end_of(at).unwrap_or(now)
-        });
-        read.count() > 0
+            let end = self.starts.end_of(at).unwrap_or(now);
+            call.status == Some(200) && at.max(ended) + READ <= end
+        })
     }
+}
+
+/// How often the log of a pod was asked for.
+fn opens(sim: &Sim, pod: &str) -> Calls {
+    sim.calls_that(|call| call.name == pod && call.subresource == "log")
 }
 
 fn is_cancelled(n: usize) -> bool {
@@ -98,6 +102,8 @@ fn is_cancelled(n: usize) -> bool {
 #[derive(Debug)]
 struct Played {
     uid: String,
+    /// When its log ended, in microseconds.
+    ended: i64,
     /// How much longer than two seconds its pod stayed.
     late: Duration,
 }
@@ -156,7 +162,12 @@ async fn live(sim: Sim, n: usize, watching: Watching) -> (usize, Played) {
     }
     sim.delete("", "pods", NAMESPACE, &pod).unwrap();
     let late = begin.elapsed();
-    (n, Played { uid, late })
+    let played = Played {
+        uid,
+        ended: end_of_log,
+        late,
+    };
+    (n, played)
 }
 
 /// What is stored of the log of a run.
@@ -225,7 +236,9 @@ async fn play(db: String, cluster: Option<&Cluster>) {
     let bucket = Bucket::start().await;
     let spool = tempfile::tempdir().unwrap();
     let spool = spool.path().display().to_string();
-    let told = ["--logs", "follow", "--finalizers", "--spool", &spool];
+    let level = "info,hindsight_watcher::log_tasks=debug";
+    let mut told = vec!["--logs", "follow", "--finalizers", "--spool", &spool];
+    told.extend(["--log-level", level]);
     let scene = Scene::new(db, &listening, &told);
     let scene = scene.with_bucket(&bucket, &["--objects-log-above", "1KiB"]);
     let mut stage = Stage::new(sim, scene);
@@ -262,6 +275,22 @@ async fn play(db: String, cluster: Option<&Cluster>) {
     judge(&mut stage, &played, share, late).await;
 }
 
+/// What there is to know of a log that is not whole, in seconds after its end.
+fn told(stage: &Stage, n: usize, run: &Played) -> String {
+    let (pod, late) = (format!("build-{n}-pod"), run.late);
+    let after = |at: i64| (at - run.ended) as f64 / 1e6;
+    let opened = opens(&stage.sim, &pod);
+    let opened: Vec<_> = opened
+        .all()
+        .iter()
+        .map(|call| (after(call.at.as_microsecond()), call.status))
+        .collect();
+    let near = stage.struck.iter().map(|(at, blow)| (after(*at), blow));
+    let near: Vec<_> = near.filter(|(at, _)| (-20.0..20.0).contains(at)).collect();
+    let said = stage.scene.said(&pod);
+    format!("its pod stayed {late:?} longer; opened {opened:?}, struck {near:?}\n{said}")
+}
+
 /// Compares what was written with what is stored, of which at least `share` in a thousand must be there.
 async fn judge(stage: &mut Stage, played: &BTreeMap<usize, Played>, share: usize, late: usize) {
     let end = Instant::now() + PATIENCE;
@@ -282,11 +311,8 @@ async fn judge(stage: &mut Stage, played: &BTreeMap<usize, Played>, share: usize
             "{n}: a hole is marked"
         );
         if !is_whole {
-            let (there, late) = (stored.lines.len(), run.late);
-            eprintln!(
-                "{n}: {there} of {} lines; its pod stayed {late:?} longer",
-                wanted.len()
-            );
+            let (there, all) = (stored.lines.len(), wanted.len());
+            eprintln!("{n}: {there} of {all} lines; {}", told(stage, *n, run));
         }
         written += wanted.len();
         kept += stored.lines.len();

@@ -131,6 +131,14 @@ impl Scene {
         read("server.log") + &read("watcher.log")
     }
 
+    /// What watchers have said with this word in it.
+    pub fn said(&self, word: &str) -> String {
+        let log = self.folder.path().join("watcher.log");
+        let text = std::fs::read_to_string(log).unwrap_or_default();
+        let lines = text.lines().filter(|line| line.contains(word));
+        lines.map(|line| format!("    {line}\n")).collect()
+    }
+
     /// All records that are stored.
     pub async fn records(&self) -> Result<Vec<pb::Record>, Status> {
         let mut rpc = self.client().rpc();

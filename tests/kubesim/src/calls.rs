@@ -120,8 +120,9 @@ impl CallLog {
         }
     }
 
-    pub(crate) fn snapshot(&self) -> Calls {
-        Calls(self.lock().iter().cloned().collect())
+    pub(crate) fn chosen(&self, keep: impl Fn(&Call) -> bool) -> Calls {
+        let calls = self.lock();
+        Calls(calls.iter().filter(|call| keep(call)).cloned().collect())
     }
 
     pub(crate) fn clear(&self) {

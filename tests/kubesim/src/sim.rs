@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::{
-    calls::Calls,
+    calls::{Call, Calls},
     clock::{Clock, SystemClock},
     faults::Faults,
     kinds::{self, Crd, Kind},
@@ -134,7 +134,12 @@ impl Sim {
 
     /// The requests so far, oldest first, as many as the settings keep.
     pub fn calls(&self) -> Calls {
-        self.shared.calls.snapshot()
+        self.shared.calls.chosen(|_| true)
+    }
+
+    /// Those of them for which `keep` holds; no others are copied.
+    pub fn calls_that(&self, keep: impl Fn(&Call) -> bool) -> Calls {
+        self.shared.calls.chosen(keep)
     }
 
     /// Forgets the requests so far.
