@@ -16,7 +16,7 @@ use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
 use hindsight_filter::condition::{Condition, ObjectField};
 use hindsight_filter::model::{Parent, ParentPattern, Record, ResultName, ResultPattern};
-use hindsight_storage::RecordColumns;
+use hindsight_storage::{Projection, RecordColumns};
 
 /// Most memory of values of the runs below one that is compared, in bytes.
 const MAX_VALUES: usize = 32 << 20;
@@ -98,6 +98,17 @@ impl Fold for Brief {
 
     fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    fn projection(&self) -> Projection {
+        const FIELDS: [ObjectField; 5] = [
+            ObjectField::Uid,
+            ObjectField::Name,
+            ObjectField::Kind,
+            ObjectField::Reason,
+            ObjectField::CreationTime,
+        ];
+        Projection::of(&FIELDS).with_labels().with_end()
     }
 }
 

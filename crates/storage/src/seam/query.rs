@@ -64,6 +64,12 @@ impl Projection {
             ..self
         }
     }
+
+    /// The same, with what runs say of their end.
+    #[must_use]
+    pub const fn with_end(self) -> Self {
+        Self { end: true, ..self }
+    }
 }
 
 /// What a list is asked for.
