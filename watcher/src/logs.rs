@@ -14,7 +14,7 @@ mod run;
 mod source;
 
 pub(crate) use board::{Board, Slots};
-pub(crate) use lines::{Line, Splitter, parts};
+pub(crate) use lines::{Line, Numbered, Splitter, numbered};
 pub(crate) use outbox::{Batch, Written};
 pub(crate) use overlap::Overlap;
 pub(crate) use pod::Pod;

@@ -7,13 +7,13 @@ use std::{
 };
 
 use futures::{StreamExt as _, stream};
-use hindsight_proto::v1::{AppendLogRequest, LogContainer, LogLines, LogSource};
+use hindsight_proto::v1::{AppendLogRequest, LogLines, LogSource};
 use tokio::{task::spawn_blocking, time::sleep};
 use tracing::{debug, error, info};
 
 use super::{send::CALL, server};
 use crate::{
-    logs::{Overlap, parts},
+    logs::{Numbered, Overlap, numbered},
     shared::Shared,
     sink::{Severity, SinkError},
     spool::{FileId, Spool},
@@ -68,17 +68,9 @@ type Key = (String, String, String, i32);
 struct Left {
     log: String,
     source: LogSource,
-    lines: Vec<Line>,
+    parts: Vec<LogLines>,
     /// Whether nothing follows.
     ends: bool,
-}
-
-#[derive(Debug)]
-struct Line {
-    number: i64,
-    time: i64,
-    text: Box<[u8]>,
-    is_hole: bool,
 }
 
 async fn read(spool: &Arc<Spool>, file: FileId) -> Vec<Left> {
@@ -94,7 +86,7 @@ fn by_source(calls: Vec<AppendLogRequest>) -> Vec<Left> {
         let left = Left {
             log: call.name,
             source: call.source.unwrap_or_default(),
-            lines: Vec::new(),
+            parts: Vec::new(),
             ends: false,
         };
         let at = *places.entry(left.key()).or_insert(found.len());
@@ -103,23 +95,9 @@ fn by_source(calls: Vec<AppendLogRequest>) -> Vec<Left> {
         }
         let left = &mut found[at];
         left.ends |= call.seal;
-        left.lines.extend(lines(&call.lines.unwrap_or_default()));
+        left.parts.extend(call.lines);
     }
     found
-}
-
-fn lines(of: &LogLines) -> impl Iterator<Item = Line> {
-    let mut time: i64 = 0;
-    let numbered = (of.first_line..).zip(parts(&of.text).zip(&of.times));
-    numbered.map(move |(number, (text, after))| {
-        time = time.wrapping_add(*after);
-        Line {
-            number,
-            time,
-            text: text.into(),
-            is_hole: of.holes.contains(&number),
-        }
-    })
 }
 
 /// Sends what is left of a source. Whether it is over then.
@@ -160,12 +138,15 @@ async fn once(shared: &Shared, left: &Left) -> Result<(), SinkError> {
         .find(|held| held.source.as_ref() == Some(&left.source));
     let held = held.unwrap_or_default();
     let (pod, container) = (&left.source.pod, &left.source.container);
-    let (found, stored) = (left.lines.len(), held.lines);
+    let (found, stored) = (left.lines().count(), held.lines);
     debug!("{found} lines of {container} in {pod} were found, {stored} are stored");
     if held.sealed {
         return Ok(());
     }
-    let overlap = overlap(shared, left, &held).await?;
+    let written = left.lines().filter(|line| !line.is_hole);
+    let first = written.map(|line| line.time).min();
+    let first = first.filter(|_| held.lines > 0);
+    let overlap = server::overlap(shared, (&left.log, &left.source), first).await?;
     let calls = calls(left, held.lines, overlap);
     if calls.is_empty() {
         return Ok(());
@@ -173,22 +154,12 @@ async fn once(shared: &Shared, left: &Left) -> Result<(), SinkError> {
     server::call(shared, shared.server.sink.append_log(calls)).await
 }
 
-/// Which lines the server has of those that are left.
-async fn overlap(shared: &Shared, left: &Left, held: &LogContainer) -> Result<Overlap, SinkError> {
-    let written = left.lines.iter().filter(|line| !line.is_hole);
-    let first = written.map(|line| line.time).min();
-    let Some(first) = first.filter(|_| held.lines > 0) else {
-        return Ok(Overlap::new(&[], false));
-    };
-    server::overlap(shared, (&left.log, &left.source), first).await
-}
-
 /// The calls that append what is not stored after the `stored` lines that are.
 fn calls(left: &Left, stored: i64, mut overlap: Overlap) -> Vec<AppendLogRequest> {
     let mut calls: Vec<AppendLogRequest> = Vec::new();
     let mut next = stored;
     let mut before = 0;
-    for line in &left.lines {
+    for line in left.lines() {
         let is_stored = match line.is_hole {
             true => line.number < stored,
             false => overlap.is_stored(line.time),
@@ -206,7 +177,7 @@ fn calls(left: &Left, stored: i64, mut overlap: Overlap) -> Vec<AppendLogRequest
         }
         let lines = calls.last_mut().and_then(|call| call.lines.as_mut());
         let Some(lines) = lines else { continue };
-        lines.text.extend_from_slice(&line.text);
+        lines.text.extend_from_slice(line.text);
         lines.times.push(line.time.wrapping_sub(before));
         lines.holes.extend(line.is_hole.then_some(next));
         before = line.time;
@@ -222,6 +193,10 @@ fn calls(left: &Left, stored: i64, mut overlap: Overlap) -> Vec<AppendLogRequest
 }
 
 impl Left {
+    fn lines(&self) -> impl Iterator<Item = Numbered<'_>> {
+        self.parts.iter().flat_map(numbered)
+    }
+
     fn key(&self) -> Key {
         let LogSource {
             pod,
@@ -288,8 +263,8 @@ mod tests {
         let (mut sent, mut holes) = (Vec::new(), Vec::new());
         for call in &calls {
             let of = call.lines.as_ref().unwrap();
-            sent.extend(lines(of).map(|line| {
-                let text = String::from_utf8(line.text.into()).unwrap();
+            sent.extend(numbered(of).map(|line| {
+                let text = String::from_utf8(line.text.to_vec()).unwrap();
                 (line.number, line.time, text.trim_end().to_owned())
             }));
             holes.extend(&of.holes);

@@ -146,7 +146,8 @@ impl Reader<'_> {
         let second = outbox.last_time().unwrap_or_default().div_euclid(1_000_000);
         let since = Timestamp::from_second(second).unwrap_or(Timestamp::UNIX_EPOCH);
         let (log, name) = (&self.source.log, self.source.name());
-        match server::overlap(self.shared, (log, &name), since.as_microsecond()).await {
+        let first = Some(since.as_microsecond());
+        match server::overlap(self.shared, (log, &name), first).await {
             Ok(overlap) => Ok((overlap, Some(since))),
             Err(error) => {
                 self.failures += 1;
@@ -253,10 +254,8 @@ impl Reader<'_> {
             return Ok(false);
         }
         let first = self.source.outbox.first_time();
-        let mut overlap = match first.filter(|_| held.is_some()) {
-            Some(first) => server::overlap(self.shared, (log, &name), first).await?,
-            None => Overlap::default(),
-        };
+        let first = first.filter(|_| held.is_some());
+        let mut overlap = server::overlap(self.shared, (log, &name), first).await?;
         self.source.go_on(held, |time| overlap.is_stored(time));
         self.shared.logs.has_lines(self.source);
         Ok(true)

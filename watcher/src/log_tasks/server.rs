@@ -41,12 +41,15 @@ pub(super) async fn held(shared: &Shared, log: &str) -> Result<Vec<LogContainer>
     }
 }
 
-/// Which lines the server has of those from `first` on, a time in microseconds, in a log of which it has some.
+/// Which lines the server has of those from `first` on, a time in microseconds; none without it.
 pub(super) async fn overlap(
     shared: &Shared,
     (log, source): (&str, &LogSource),
-    first: i64,
+    first: Option<i64>,
 ) -> Result<Overlap, SinkError> {
+    let Some(first) = first else {
+        return Ok(Overlap::new(&[], false));
+    };
     let since = Timestamp::from_microsecond(first).unwrap_or(Timestamp::UNIX_EPOCH);
     let asked = shared.server.sink.log_times(log, source, since);
     let stored = call(shared, asked).await?;

@@ -1,5 +1,6 @@
 //! From the bytes of `pods/log` with timestamps to lines.
 
+use hindsight_proto::v1::LogLines;
 use jiff::Timestamp;
 
 /// A longer line counts as several.
@@ -69,8 +70,33 @@ impl Splitter {
     }
 }
 
+/// A line as a call stores it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Numbered<'a> {
+    pub(crate) number: i64,
+    /// Microseconds since 1970.
+    pub(crate) time: i64,
+    pub(crate) text: &'a [u8],
+    pub(crate) is_hole: bool,
+}
+
+/// The lines of a call.
+pub(crate) fn numbered(of: &LogLines) -> impl Iterator<Item = Numbered<'_>> {
+    let mut time: i64 = 0;
+    let lines = (of.first_line..).zip(parts(&of.text).zip(&of.times));
+    lines.map(move |(number, (text, after))| {
+        time = time.wrapping_add(*after);
+        Numbered {
+            number,
+            time,
+            text,
+            is_hole: of.holes.contains(&number),
+        }
+    })
+}
+
 /// The lines of a text in which they are without their times.
-pub(crate) fn parts(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn parts(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = text.split_inclusive(|byte| *byte == b'\n');
     lines.flat_map(|line| line.chunks(MAX_LINE))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hindsight_proto::v1::{AppendLogRequest, LogLines};
 use tokio::{sync::Notify, time::Instant};
 
-use super::parts;
+use super::numbered;
 use crate::spool::{FileId, Spool};
 
 /// What a line counts besides its text.
@@ -186,11 +186,7 @@ impl Outbox {
             return false;
         }
         let time = time.or(state.last_time).unwrap_or_default();
-        state.put(Line {
-            time,
-            text,
-            is_hole,
-        });
+        state.put(time, text, is_hole);
         state.since.replace(now).is_none_or(|since| {
             state.since = Some(since);
             false
@@ -239,16 +235,8 @@ impl Outbox {
         if state.is_over || from == now {
             return;
         }
-        let first_line = state.number(from.lines);
-        let holes = state.holes.iter().copied();
-        let lines = LogLines {
-            first_line,
-            text: state.text[from.bytes..].to_vec(),
-            times: differences(state.times[from.lines..].to_vec()),
-            holes: holes.filter(|hole| *hole >= first_line).collect(),
-        };
         let call = AppendLogRequest {
-            lines: Some(lines),
+            lines: Some(state.lines_from(from)),
             seal: state.ends,
             ..disk.of.clone()
         };
@@ -324,8 +312,9 @@ impl Outbox {
 
     /// When the first line was written that is not stored, holes left aside.
     pub(crate) fn first_time(&self) -> Option<i64> {
-        let state = self.state();
-        let written = state.unsent().filter(|line| !line.is_hole);
+        let unsent = self.state().unsent();
+        let written = unsent.iter().flat_map(numbered);
+        let written = written.filter(|line| !line.is_hole);
         written.map(|line| line.time).min()
     }
 
@@ -352,9 +341,9 @@ impl Outbox {
         if lines < first {
             self.release_all(&mut state);
         } else {
-            for line in state.unsent() {
+            for line in state.unsent().iter().flat_map(numbered) {
                 if line.is_hole || !is_stored(line.time) {
-                    next.put(line);
+                    next.put(line.time, line.text, line.is_hole);
                 }
             }
             (next.ends, next.since) = (state.ends, Some(Instant::now()));
@@ -398,45 +387,33 @@ impl Outbox {
     }
 }
 
-/// A line that is not stored.
-struct Line<'t> {
-    time: i64,
-    text: &'t [u8],
-    is_hole: bool,
-}
-
 impl State {
-    fn put(&mut self, line: Line<'_>) {
-        if line.is_hole {
+    fn put(&mut self, time: i64, text: &[u8], is_hole: bool) {
+        if is_hole {
             self.holes.push(self.next());
         }
-        self.text.extend_from_slice(line.text);
-        self.times.push(line.time);
-        self.bytes += line.text.len() as u64;
-        self.last_time = Some(line.time);
+        self.text.extend_from_slice(text);
+        self.times.push(time);
+        self.bytes += text.len() as u64;
+        self.last_time = Some(time);
+    }
+
+    /// What waits, from a place on.
+    fn lines_from(&self, from: Spooled) -> LogLines {
+        let first_line = self.number(from.lines);
+        let holes = self.holes.iter().copied();
+        LogLines {
+            first_line,
+            text: self.text[from.bytes..].to_vec(),
+            times: differences(self.times[from.lines..].to_vec()),
+            holes: holes.filter(|hole| *hole >= first_line).collect(),
+        }
     }
 
     /// What was out and failed, and what waits.
-    fn unsent(&self) -> impl Iterator<Item = Line<'_>> {
-        let mut time: i64 = 0;
-        let failed = self
-            .failed
-            .iter()
-            .flat_map(|of| numbered(of.first_line, &of.text, &of.holes).zip(&of.times));
-        let failed = failed.map(move |((text, is_hole), after)| {
-            time = time.wrapping_add(*after);
-            Line {
-                time,
-                text,
-                is_hole,
-            }
-        });
-        let waits = numbered(self.first, &self.text, &self.holes).zip(&self.times);
-        failed.chain(waits.map(|((text, is_hole), time)| Line {
-            time: *time,
-            text,
-            is_hole,
-        }))
+    fn unsent(&self) -> [LogLines; 2] {
+        let failed = self.failed.clone().unwrap_or_default();
+        [failed, self.lines_from(Spooled::default())]
     }
 
     fn size(&self) -> usize {
@@ -460,16 +437,6 @@ impl State {
     fn next(&self) -> i64 {
         self.number(self.times.len())
     }
-}
-
-/// The lines of a text, of which the first has a number, and whether each is a hole.
-fn numbered<'t>(
-    first: i64,
-    text: &'t [u8],
-    holes: &'t [i64],
-) -> impl Iterator<Item = (&'t [u8], bool)> {
-    let lines = (first..).zip(parts(text));
-    lines.map(|(number, text)| (text, holes.contains(&number)))
 }
 
 /// The first time, and what each is after the one before.
