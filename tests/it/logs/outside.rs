@@ -101,6 +101,8 @@ async fn while_a_bucket_is_gone_lines_are_taken_and_what_lies_there_is_unavailab
         Code::Unavailable,
         "the object store",
     );
+    // What is repeated is not compared with what lies there.
+    given_sealed(&server, NAME).await;
     let other = "ci/results/r/logs/other";
     given_sealed(&server, other).await;
     let (found, _) = read(&server, whole(other)).await.unwrap();

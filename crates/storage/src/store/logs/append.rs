@@ -113,8 +113,8 @@ impl Step {
             Some(stored) => stored,
             None => made(store, append, now).await?,
         };
+        check_overlap(store, &stored, &append.parts).await?;
         let (mut parts, mut next) = (Vec::new(), stored.lines);
-        same(store, &stored, &append.parts).await?;
         for part in &append.parts {
             if part.end() <= next {
                 continue;
@@ -139,9 +139,9 @@ impl Step {
     }
 }
 
-/// That what is stored already of some lines are those lines, by the time of the last one: two writers may number
-/// different lines alike.
-async fn same<D: Database>(
+/// Checks that what is stored under the numbers of some lines are those lines, by the time of the last one: two
+/// writers may number different lines alike.
+async fn check_overlap<D: Database>(
     store: &SqlStore<D>,
     stored: &StoredLog,
     parts: &[Lines],
@@ -150,12 +150,12 @@ async fn same<D: Database>(
     let Some(part) = last else { return Ok(()) };
     let line = part.end().min(stored.lines) - 1;
     let chunk = match store.next_chunk(stored.row, line, Window::default()).await {
-        // Nothing is appended to it; a writer that waits for the object store holds up all others.
+        // Not checked: a call that waits for the object store holds up the lines of all logs.
         Err(Error::ObjectStoreUnavailable { .. }) => return Ok(()),
         chunk => chunk?,
     };
     let Some(chunk) = chunk.filter(|chunk| chunk.head.first_line <= line) else {
-        // It is written anew right now.
+        // The log was deleted meanwhile, or is damaged, which its readers are told.
         return Ok(());
     };
     let is_same = time_of(&decode(&chunk)?, line) == time_of(part, line);
