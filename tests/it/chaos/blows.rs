@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -77,6 +78,20 @@ const ALL: [Blow; 9] = [
     Blow::Bucket,
 ];
 
+/// What came when, in microseconds; printed as how often each came.
+#[derive(Default)]
+pub struct Blows(pub Vec<(i64, Blow)>);
+
+impl fmt::Debug for Blows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut counts = BTreeMap::<Blow, usize>::new();
+        for (_, blow) in &self.0 {
+            *counts.entry(*blow).or_default() += 1;
+        }
+        counts.fmt(f)
+    }
+}
+
 /// When watchers were started in the place of killed ones, in microseconds.
 #[derive(Debug, Clone, Default)]
 pub struct Starts(Arc<Mutex<Vec<i64>>>);
@@ -99,9 +114,7 @@ impl Starts {
 pub struct Stage {
     pub sim: Sim,
     pub scene: Scene,
-    pub blows: BTreeMap<Blow, usize>,
-    /// When each came, in microseconds.
-    pub struck: Vec<(i64, Blow)>,
+    pub blows: Blows,
     /// Where large things lie, if not in the database.
     pub bucket: Option<Bucket>,
     /// When a watcher was started again.
@@ -115,8 +128,7 @@ impl Stage {
         Self {
             server: scene.server(),
             watcher: scene.watcher(),
-            blows: BTreeMap::new(),
-            struck: Vec::new(),
+            blows: Blows::default(),
             bucket: None,
             starts: Starts::default(),
             sim,
@@ -139,9 +151,8 @@ impl Stage {
         if let Some(bucket) = &self.bucket {
             bucket.come_back();
         }
-        *self.blows.entry(blow).or_default() += 1;
         let now = SystemClock.now().as_microsecond();
-        self.struck.push((now, blow));
+        self.blows.0.push((now, blow));
         match blow {
             Blow::Server => self.server.kill(),
             Blow::Watcher => self.watcher.kill(),

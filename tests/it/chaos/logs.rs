@@ -89,7 +89,7 @@ impl Watching {
     }
 }
 
-/// How often the log of a pod was asked for.
+/// The requests for the log of a pod.
 fn opens(sim: &Sim, pod: &str) -> Calls {
     sim.calls_that(|call| call.name == pod && call.subresource == "log")
 }
@@ -285,7 +285,7 @@ fn told(stage: &Stage, n: usize, run: &Played) -> String {
         .iter()
         .map(|call| (after(call.at.as_microsecond()), call.status))
         .collect();
-    let near = stage.struck.iter().map(|(at, blow)| (after(*at), blow));
+    let near = stage.blows.0.iter().map(|(at, blow)| (after(*at), blow));
     let near: Vec<_> = near.filter(|(at, _)| (-20.0..20.0).contains(at)).collect();
     let said = stage.scene.said(&pod);
     format!("its pod stayed {late:?} longer; opened {opened:?}, struck {near:?}\n{said}")
