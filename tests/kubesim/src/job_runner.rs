@@ -1,6 +1,6 @@
 //! What the Job controller and nodes do about Jobs, without pods: start them, and end them later.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -123,10 +123,15 @@ async fn conduct(sim: Sim, jobs: Jobs, stop: CancellationToken) {
     let tasks = TaskTracker::new();
     let mut news = sim.shared.news();
     let mut version = 0;
+    // Jobs that go on are listed again when events were compacted.
+    let mut begun = HashSet::new();
     loop {
         let (keys, newest) = sim.jobs_since(id, version);
         version = newest;
         for job in keys.into_iter().filter_map(|key| sim.job(key, jobs)) {
+            if !begun.insert(job.uid.clone()) {
+                continue;
+            }
             let (sim, stop) = (sim.clone(), stop.clone());
             tasks.spawn(async move {
                 tokio::select! {

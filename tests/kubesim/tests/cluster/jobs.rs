@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use kubesim::{Jobs, Sim};
+use jiff::SignedDuration;
+use kubesim::{Jobs, Settings, Sim};
 use serde_json::{Value, json};
 
 fn job(name: &str, annotations: &Value) -> Value {
@@ -58,4 +59,25 @@ async fn jobs_start_and_end_as_their_annotations_say() {
     sim.create(job("after", &json!({}))).unwrap();
     tokio::task::yield_now().await;
     assert!(status(&sim, "after").is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_runs_once_although_events_are_compacted_meanwhile() {
+    let (sim, clock) = crate::manual(Settings::default());
+    let pass = async |seconds| {
+        let time = SignedDuration::from_secs(seconds);
+        tokio::time::sleep(time.unsigned_abs()).await;
+        clock.advance(time);
+    };
+    let _runner = sim.run_jobs(Jobs::default());
+    sim.create(job("a", &json!({"kubesim.dev/runs-for": "10000"})))
+        .unwrap();
+    pass(5).await;
+    sim.create(job("b", &json!({}))).unwrap();
+    sim.compact();
+    pass(7).await;
+    assert_eq!(condition(&sim, "a").as_deref(), Some("Complete"));
+    let ended = status(&sim, "a");
+    pass(20).await;
+    assert_eq!(status(&sim, "a"), ended);
 }
