@@ -14,10 +14,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use tokio::sync::Mutex as AsyncMutex;
+
 use self::{cache::Cache, plan::Plan};
 use super::{
     body::Help,
-    dictionary::{DictionaryStore, Key, Keys, Loaded, StoredDictionary},
+    dictionary::{DictionaryStore, Key, Keys, Loaded, NewDictionary, StoredDictionary},
     row::RecordRow,
 };
 use crate::seam::Error;
@@ -26,6 +28,8 @@ use crate::seam::Error;
 #[derive(Debug, Default)]
 pub(crate) struct DictionaryCache {
     cache: Mutex<Cache>,
+    /// Held while dictionaries are made, so that batches that meet a kind of run at once make one.
+    making: AsyncMutex<()>,
 }
 
 impl DictionaryCache {
@@ -84,9 +88,7 @@ impl DictionaryCache {
         self.look(store, &unknown).await?;
         let plan = Plan::of(rows, &mut self.cache());
         if !plan.new.is_empty() {
-            let keys: Vec<Key> = plan.new.iter().flat_map(|new| new.keys.clone()).collect();
-            store.put(plan.new).await?;
-            self.look(store, &keys).await?;
+            self.make(store, plan.new).await?;
         }
         let chosen: Vec<Option<i64>> = {
             let mut cache = self.cache();
@@ -97,6 +99,25 @@ impl DictionaryCache {
             .load(store, chosen.iter().flatten().copied().collect())
             .await?;
         Ok((chosen, loaded))
+    }
+
+    /// Stores dictionaries, but for those that another batch has made meanwhile.
+    async fn make(
+        &self,
+        store: &impl DictionaryStore,
+        mut new: Vec<NewDictionary>,
+    ) -> Result<(), Error> {
+        let _making = self.making.lock().await;
+        {
+            let cache = self.cache();
+            let lacks = |key: &Key| !cache.has_dictionary(key) || cache.is_outdated(key);
+            new.retain(|new| new.keys.iter().any(lacks));
+        }
+        let keys: Vec<Key> = new.iter().flat_map(|new| new.keys.clone()).collect();
+        if !new.is_empty() {
+            store.put(new).await?;
+        }
+        self.look(store, &keys).await
     }
 
     /// Asks the database which dictionaries are current.

@@ -62,6 +62,7 @@ impl DictionaryStore for Table {
 
     async fn put(&self, new: Vec<NewDictionary>) -> Result<(), Error> {
         self.questions.lock().unwrap().push("put");
+        tokio::task::yield_now().await;
         let mut dictionaries = self.dictionaries.lock().unwrap();
         for new in new {
             let known = dictionaries
@@ -162,6 +163,19 @@ async fn the_second_body_of_a_task_becomes_its_dictionary_and_later_ones_ask_not
     let later = pack(&dictionaries, &table, &[run(3, "build", "test", 2)]).await;
     assert!(later[0].bytes.len() < 60, "{}", later[0].bytes.len());
     assert_eq!(table.asked(), [""; 0]);
+}
+
+#[tokio::test]
+async fn batches_that_meet_a_task_at_once_make_one_dictionary_of_it() {
+    let (dictionaries, table) = (DictionaryCache::default(), Table::default());
+    let twice = |script| [1, 2].map(|at| run(at, "build", "test", script));
+    let (one, other) = (twice(1), twice(2));
+    tokio::join!(
+        pack(&dictionaries, &table, &one),
+        pack(&dictionaries, &table, &other)
+    );
+    let current: BTreeSet<i64> = table.keys.lock().unwrap().values().copied().collect();
+    assert_eq!(table.count(), current.len(), "none that no key has");
 }
 
 #[tokio::test]
