@@ -1,6 +1,8 @@
 //! What pages send and how many nodes they have, beside the budget of docs/ui.md; `make bench-ui` measures times.
 
-use super::{stage::pages, staged};
+use serde_json::Value;
+
+use super::{stage::pages, staged, tab::Tab};
 
 #[tokio::test]
 async fn pages_are_light() {
@@ -29,10 +31,30 @@ async fn pages_are_light() {
             3_000
         };
         assert!(nodes.as_u64().unwrap() < most, "{target}: {nodes} nodes");
-        let shift = "new Promise((done) => { let sum = 0; new PerformanceObserver((list) => list.getEntries() \
-            .forEach((it) => { sum += it.value; })).observe({type: 'layout-shift', buffered: true}); \
-            requestAnimationFrame(() => requestAnimationFrame(() => done(sum))); })";
-        assert_eq!(tab.eval(shift).await, 0, "{target}");
+        assert_eq!(shift(&mut tab).await, 0, "{target}");
     }
     tab.close().await;
+}
+
+#[tokio::test]
+async fn no_page_moves_while_it_comes_to_a_phone() {
+    let Some(mut tab) = staged().await else {
+        return;
+    };
+    let all = pages(&tab.base.clone(), &["/ui/"]).await;
+    tab.line(16 << 10).await;
+    tab.sized(360, 740).await;
+    for target in all {
+        tab.go(&target).await;
+        assert_eq!(shift(&mut tab).await, 0, "{target}");
+    }
+    tab.close().await;
+}
+
+/// How much of the page has moved so far, by how far.
+async fn shift(tab: &mut Tab) -> Value {
+    let shift = "new Promise((done) => { let sum = 0; new PerformanceObserver((list) => list.getEntries() \
+        .forEach((it) => { sum += it.value; })).observe({type: 'layout-shift', buffered: true}); \
+        requestAnimationFrame(() => requestAnimationFrame(() => done(sum))); })";
+    tab.eval(shift).await
 }
