@@ -119,6 +119,23 @@ pub struct Node {
 }
 
 impl Node {
+    /// The same, with names no longer than those of nodes that are made from payloads.
+    #[must_use]
+    pub fn with_short_names(self) -> Self {
+        let name = |text: String| match text.len() > MAX_NAME {
+            true => cut(&text, MAX_NAME),
+            false => text,
+        };
+        Self {
+            id: name(self.id),
+            name: name(self.name),
+            object: name(self.object),
+            kind: name(self.kind),
+            reason: name(self.reason),
+            ..self
+        }
+    }
+
     /// Seconds from its creation to its start.
     pub fn wait(&self) -> Option<f64> {
         seconds(self.created, self.started)
@@ -193,9 +210,10 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree of `root`, of which `parts` may be below it or not.
-    pub fn of(root: Part, parts: Vec<Part>) -> Self {
-        let mut tree = grow::grow(root, parts);
+    /// The tree of `root`, of which `parts` may be below it or not, and `leaves`, of which the same is
+    /// true and which have nothing below them.
+    pub fn of(root: Part, parts: Vec<Part>, leaves: Vec<Node>) -> Self {
+        let mut tree = grow::grow(root, parts, leaves);
         path::find(&mut tree);
         gaps::find(&mut tree);
         tree

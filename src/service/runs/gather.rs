@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hindsight_analysis::diff::{Side, Values};
-use hindsight_analysis::tree::{MAX_NODES, Node, PIPELINE_TASK, Part, State, Tree};
+use hindsight_analysis::tree::{MAX_NODES, Node, Part, State, Tree};
 use hindsight_run::json;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -15,15 +15,22 @@ use crate::query::{Engine, Fold};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
 use hindsight_filter::condition::{Condition, ObjectField};
-use hindsight_filter::model::{Parent, ParentPattern, Record, ResultName, ResultPattern};
+use hindsight_filter::model::{
+    Parent, ParentPattern, Record, RecordName, ResultName, ResultPattern,
+};
 use hindsight_storage::{Projection, RecordColumns};
 
 /// Most memory of values of the runs below one that is compared, in bytes.
 const MAX_VALUES: usize = 32 << 20;
+/// About how many bytes of memory a leaf takes, here and in the answer.
+const LEAF_BYTES: usize = 1_700;
 
-/// What the records of a result give to a tree, and their values if those are compared.
-#[derive(Debug, Default)]
+/// What the records of a result other than the run itself give to a tree, and their values if those are
+/// compared.
+#[derive(Debug)]
 struct Gathered {
+    /// The record of the run, which is read already.
+    run: RecordName,
     parts: Vec<Part>,
     values: Option<HashMap<String, Values>>,
     /// How many records were read.
@@ -42,8 +49,8 @@ impl Fold for Gathered {
             if self.nodes >= MAX_NODES {
                 return false;
             }
-            let object = record.data.as_ref().map(|data| json::parse(&data.value));
-            if let Some(Ok(object)) = object {
+            let data = record.data.as_ref().filter(|_| record.name != self.run);
+            if let Some(Ok(object)) = data.map(|data| json::parse(&data.value)) {
                 self.add_object(&record, &object);
             }
         }
@@ -56,6 +63,18 @@ impl Fold for Gathered {
 }
 
 impl Gathered {
+    fn of(run: RecordName, values: Option<HashMap<String, Values>>) -> Self {
+        Self {
+            run,
+            parts: Vec::new(),
+            values,
+            rows: 0,
+            nodes: 0,
+            bytes: 0,
+            value_bytes: 0,
+        }
+    }
+
     fn add_object(&mut self, record: &Record, object: &Value) {
         let part = Part::of(&record.name.to_string(), object);
         self.nodes += part.nodes();
@@ -73,31 +92,25 @@ impl Gathered {
 }
 
 /// TaskRuns that succeeded, by what columns keep of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Brief {
-    parts: Vec<Part>,
-    nodes: usize,
-    bytes: usize,
+    leaves: Vec<Node>,
+    /// Most of them.
+    most: usize,
 }
 
 impl Fold for Brief {
     type Row = RecordColumns;
 
     fn add(&mut self, rows: Vec<RecordColumns>) -> bool {
-        for row in rows {
-            if self.nodes >= MAX_NODES {
-                return false;
-            }
-            let part = Part::of_leaf(leaf(&row));
-            self.nodes += 1;
-            self.bytes += part.bytes();
-            self.parts.push(part);
-        }
-        true
+        let room = self.most - self.leaves.len();
+        let had_all = rows.len() <= room;
+        self.leaves.extend(rows.iter().take(room).map(leaf));
+        had_all
     }
 
     fn bytes(&self) -> usize {
-        self.bytes
+        self.leaves.len() * LEAF_BYTES
     }
 
     fn projection(&self) -> Projection {
@@ -108,16 +121,17 @@ impl Fold for Brief {
             ObjectField::Reason,
             ObjectField::CreationTime,
         ];
-        Projection::of(&FIELDS).with_labels().with_end()
+        Projection::of(&FIELDS).with_end()
     }
 }
 
 impl Brief {
-    /// Whether others say where each of its TaskRuns is, whose owners no column has.
+    /// Whether others say which task each of its TaskRuns is, and of what: no column has its owners.
     fn has_places<'p>(&self, others: impl IntoIterator<Item = &'p Part>) -> bool {
-        let children = others.into_iter().flat_map(Part::children);
-        let mut places: HashSet<_> = children.collect();
-        self.parts.iter().all(|part| places.remove(&part.object()))
+        let tasks = others.into_iter().flat_map(Part::tasks);
+        let mut places: HashSet<_> = tasks.collect();
+        let mut leaves = self.leaves.iter();
+        leaves.all(|leaf| places.remove(&(leaf.kind.as_str(), leaf.object.as_str())))
     }
 }
 
@@ -127,12 +141,9 @@ fn leaf(row: &RecordColumns) -> Node {
     let text = |field| object.text(field).unwrap_or_default().to_owned();
     let time = |micros: Option<i64>| Timestamp::from_microsecond(micros?).ok();
     let record = row.record.name.to_string();
-    let name = text(ObjectField::Name);
-    let task = object.labels.get(PIPELINE_TASK);
     Node {
         id: object.text(ObjectField::Uid).unwrap_or(&record).to_owned(),
-        name: task.unwrap_or(&name).clone(),
-        object: name,
+        object: text(ObjectField::Name),
         kind: text(ObjectField::Kind),
         state: State::Success,
         reason: text(ObjectField::Reason),
@@ -145,6 +156,7 @@ fn leaf(row: &RecordColumns) -> Node {
         record: Some(record),
         ..Node::default()
     }
+    .with_short_names()
 }
 
 /// What a tree says of TaskRuns that succeeded.
@@ -247,20 +259,19 @@ pub(super) async fn gather(
 ) -> Result<Grown, Error> {
     let (name, own) = (record.name.to_string(), Arc::clone(object));
     let mut root = engine.compute(move || Part::of(&name, &own)).await?;
-    let mut gathered = Gathered {
-        values: extent.values,
-        ..Gathered::default()
-    };
+    let mut gathered = Gathered::of(record.name.clone(), extent.values);
+    let mut leaves = Vec::new();
     let mut had_all = true;
     // Nothing is below a TaskRun.
     if object.get("kind").and_then(Value::as_str) != Some("TaskRun") {
         let scope = whole(record.name.result());
-        (gathered, had_all) = read(engine, scope, &root, extent.succeeded, gathered).await?;
+        let reading = read(engine, scope, &root, extent.succeeded, gathered);
+        (gathered, leaves, had_all) = reading.await?;
     }
     let (at, parents) = (&mut gathered, extent.definitions.as_slice());
     add_reference(engine, record, object, parents, &mut root, at).await?;
     let growing = engine.compute(move || {
-        let mut tree = Tree::of(root, gathered.parts);
+        let mut tree = Tree::of(root, gathered.parts, leaves);
         if !had_all {
             let note = "the result has more records than are read; runs may be missing";
             tree.notes.push(note.to_owned());
@@ -304,37 +315,39 @@ async fn add_reference(
     Ok(())
 }
 
-/// Reads what may be below `root`, and says whether that is all there is in `scope`.
+/// Reads what may be below `root`: parts, and leaves of which columns say enough. Says whether that is all
+/// there is in `scope`.
 async fn read(
     engine: &Engine,
     scope: ResultPattern,
     root: &Part,
     succeeded: Succeeded,
     gathered: Gathered,
-) -> Result<(Gathered, bool), Error> {
+) -> Result<(Gathered, Vec<Node>, bool), Error> {
     if succeeded == Succeeded::Whole {
-        return Ok(engine.fold(scope, Condition::All, gathered).await?);
+        let (gathered, had_all) = engine.fold(scope, Condition::All, gathered).await?;
+        return Ok((gathered, Vec::new(), had_all));
     }
     let others = series::no_succeeded_tasks();
     let (mut gathered, had_all) = engine.fold(scope.clone(), others, gathered).await?;
     if succeeded == Succeeded::Absent || !had_all {
-        return Ok((gathered, had_all));
+        return Ok((gathered, Vec::new(), had_all));
     }
     let rest = engine.scan_budget().saturating_sub(gathered.rows);
     let brief = Brief {
-        nodes: gathered.nodes,
-        ..Brief::default()
+        leaves: Vec::new(),
+        most: MAX_NODES.saturating_sub(gathered.nodes),
     };
     let tasks = series::succeeded_tasks();
     let reading = engine.clone().within(rest);
     let (brief, had_all) = reading.fold(scope.clone(), tasks, brief).await?;
     if !brief.has_places(gathered.parts.iter().chain([root])) {
-        let nothing = Gathered::default();
-        return Ok(engine.fold(scope, Condition::All, nothing).await?);
+        let nothing = Gathered::of(gathered.run, None);
+        let (gathered, had_all) = engine.fold(scope, Condition::All, nothing).await?;
+        return Ok((gathered, Vec::new(), had_all));
     }
-    gathered.rows += brief.parts.len() as u64;
-    gathered.parts.extend(brief.parts);
-    Ok((gathered, had_all))
+    gathered.rows += brief.leaves.len() as u64;
+    Ok((gathered, brief.leaves, had_all))
 }
 
 /// Every record of a result.

@@ -1,7 +1,7 @@
 //! A run and everything below it.
 
 use hindsight_proto::v1::{GetRunTreeRequest, RunTree, run_node::Outcome};
-use serde_json::json;
+use serde_json::{Value, json};
 use tonic::{Code, Status};
 
 use super::objects::{given, given_task, record, release};
@@ -68,13 +68,15 @@ async fn a_pipeline_run_is_told_with_its_tasks_and_their_records() {
     .await;
 }
 
+/// A reference of the run to its task.
+fn child(task: &str) -> Value {
+    json!({"kind": "TaskRun", "name": format!("release-2-{task}"), "pipelineTaskName": task})
+}
+
 /// The nodes of a run with these references to its tasks, of which one succeeded: all of them and brief.
-async fn both(server: &TestServer, children: &[&str]) -> (RunTree, RunTree) {
+async fn both(server: &TestServer, children: Vec<Value>) -> (RunTree, RunTree) {
     let mut run = release("release-2", 9, "b2", "Failed");
-    let children = children.iter().map(|task| {
-        json!({"kind": "TaskRun", "name": format!("release-2-{task}"), "pipelineTaskName": task})
-    });
-    run["status"]["childReferences"] = children.collect();
+    run["status"]["childReferences"] = children.into();
     given(server, &run).await;
     given_task(server, &run, "build", (0, 60), 0).await;
     given_task(server, &run, "test", (2, 120), 137).await;
@@ -91,7 +93,7 @@ async fn both(server: &TestServer, children: &[&str]) -> (RunTree, RunTree) {
 #[tokio::test]
 async fn a_brief_tree_lacks_what_no_column_keeps_of_tasks_that_succeeded() {
     on_each(|server| async move {
-        let (mut whole, brief) = both(&server, &["build", "test"]).await;
+        let (mut whole, brief) = both(&server, vec![child("build"), child("test")]).await;
         let build = &mut whole.nodes[1];
         assert_eq!((build.name.as_str(), build.steps.len()), ("build", 1));
         build.steps.clear();
@@ -105,9 +107,22 @@ async fn a_brief_tree_lacks_what_no_column_keeps_of_tasks_that_succeeded() {
 #[tokio::test]
 async fn a_brief_tree_is_whole_where_only_owners_tell_the_place_of_a_task() {
     on_each(|server| async move {
-        let (whole, brief) = both(&server, &["test"]).await;
+        let (whole, brief) = both(&server, vec![child("test")]).await;
         assert_eq!(brief, whole);
         assert_eq!(brief.nodes[1].steps.len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_brief_tree_is_whole_where_only_labels_tell_the_task() {
+    on_each(|server| async move {
+        let mut unnamed = child("build");
+        unnamed.as_object_mut().unwrap().remove("pipelineTaskName");
+        let (whole, brief) = both(&server, vec![unnamed, child("test")]).await;
+        assert_eq!(brief, whole);
+        let build = &brief.nodes[1];
+        assert_eq!((build.name.as_str(), build.steps.len()), ("build", 1));
     })
     .await;
 }

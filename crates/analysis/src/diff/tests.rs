@@ -8,7 +8,7 @@ use crate::tree::{Part, Tree};
 
 fn side_of(run: &Value, others: &[Value]) -> Side {
     let part = |object: &Value| Part::of(&object["metadata"]["uid"].to_string(), object);
-    let tree = Tree::of(part(run), others.iter().map(part).collect());
+    let tree = Tree::of(part(run), others.iter().map(part).collect(), Vec::new());
     let id = |object: &Value| object["metadata"]["uid"].as_str().unwrap().to_owned();
     let below = others
         .iter()

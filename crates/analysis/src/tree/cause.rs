@@ -143,7 +143,11 @@ mod tests {
         for (message, code) in [("cannot reach 10.0.0.1", 1), ("", 137), (&long, 0)] {
             let object = task("Failed", message, code);
             let said = Said::by(&View::new(&object));
-            let tree = Tree::of(Part::of("a/results/r/records/u", &object), Vec::new());
+            let tree = Tree::of(
+                Part::of("a/results/r/records/u", &object),
+                Vec::new(),
+                Vec::new(),
+            );
             let leaf = &tree.nodes[tree.failed_leaf().unwrap()];
             let key = leaf.signature().map(|signature| signature.key());
             assert_eq!(said.signature, key, "{message}");

@@ -20,11 +20,12 @@ struct Graph {
     notes: Vec<String>,
 }
 
-pub(super) fn grow(root: Part, parts: Vec<Part>) -> Tree {
-    let mut graph = Graph::default();
+pub(super) fn grow(root: Part, parts: Vec<Part>, leaves: Vec<Node>) -> Tree {
+    let mut graph = Graph::with_capacity(1 + parts.len() + leaves.len());
     let own = root.node.id.clone();
-    let others = parts.into_iter().filter(|part| part.node.id != own);
-    graph.join(std::iter::once(root).chain(others).collect());
+    let parts = parts.into_iter().filter(|part| part.node.id != own);
+    let leaves = leaves.into_iter().filter(|leaf| leaf.id != own);
+    graph.join(std::iter::once(root).chain(parts), leaves);
     let mut tree = Tree::default();
     let order = graph.walk(&mut tree);
     graph.depend(&order, &mut tree);
@@ -34,28 +35,41 @@ pub(super) fn grow(root: Part, parts: Vec<Part>) -> Tree {
 }
 
 impl Graph {
+    fn with_capacity(nodes: usize) -> Self {
+        Self {
+            nodes: Vec::with_capacity(nodes),
+            below: Vec::with_capacity(nodes),
+            ..Self::default()
+        }
+    }
+
     fn add(&mut self, node: Node) -> usize {
         self.nodes.push(node);
         self.below.push(Vec::new());
         self.nodes.len() - 1
     }
 
-    /// Adds every part, and says what is below what. The first is the root.
-    fn join(&mut self, parts: Vec<Part>) {
-        let mut by_id: HashMap<String, usize> = HashMap::new();
-        let mut by_name: HashMap<(String, String), usize> = HashMap::new();
-        let mut rest = Vec::with_capacity(parts.len());
+    /// Adds every part and leaf, and says what is below what. The first part is the root.
+    fn join(&mut self, parts: impl Iterator<Item = Part>, leaves: impl Iterator<Item = Node>) {
+        let mut rest = Vec::new();
         for mut part in parts {
-            let node = std::mem::take(&mut part.node);
-            let (id, name) = (node.id.clone(), (node.kind.clone(), node.object.clone()));
-            let at = self.add(node);
-            by_id.entry(id).or_insert(at);
-            by_name.entry(name).or_insert(at);
+            let at = self.add(std::mem::take(&mut part.node));
             rest.push((at, part));
+        }
+        for leaf in leaves {
+            self.add(leaf);
+        }
+        let mut by_id: HashMap<&str, usize> = HashMap::with_capacity(self.nodes.len());
+        let mut by_name: HashMap<(String, String), usize> =
+            HashMap::with_capacity(self.nodes.len());
+        for (at, node) in self.nodes.iter().enumerate() {
+            by_id.entry(&node.id).or_insert(at);
+            let name = (node.kind.clone(), node.object.clone());
+            by_name.entry(name).or_insert(at);
         }
         for (at, part) in &rest {
             for owner in &part.owners {
-                if let Some(owner) = by_id.get(owner) {
+                if let Some(owner) = by_id.get(owner.as_str()) {
                     self.below[*owner].push(*at);
                 }
             }
@@ -172,7 +186,7 @@ impl Graph {
     }
 
     /// Walks from the root, each node once, and gives the new place of each that was reached.
-    fn walk(&mut self, tree: &mut Tree) -> HashMap<usize, usize> {
+    fn walk(&mut self, tree: &mut Tree) -> Vec<Option<usize>> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {
             New,
@@ -180,10 +194,11 @@ impl Graph {
             Done,
         }
         let mut marks = vec![Mark::New; self.nodes.len()];
-        let mut order: HashMap<usize, usize> = HashMap::new();
+        let mut order = vec![None; self.nodes.len()];
+        tree.nodes.reserve(self.nodes.len());
         let mut stack: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
         let mut enter = Some((0, None, 0));
-        let mut ids = HashSet::new();
+        let mut ids = HashSet::with_capacity(self.nodes.len());
         loop {
             if let Some((at, parent, depth)) = enter.take() {
                 if !ids.insert(self.nodes[at].id.clone()) {
@@ -195,7 +210,7 @@ impl Graph {
                     ..std::mem::take(&mut self.nodes[at])
                 };
                 marks[at] = Mark::Above;
-                order.insert(at, tree.nodes.len());
+                order[at] = Some(tree.nodes.len());
                 tree.nodes.push(node);
                 let mut below = std::mem::take(&mut self.below[at]);
                 below.sort_by(|a, b| rank(&self.nodes[*a]).cmp(&rank(&self.nodes[*b])));
@@ -217,10 +232,10 @@ impl Graph {
                     marks[at] = Mark::Done;
                     tree.left_out += 1;
                 }
-                Mark::New => enter = Some((at, order.get(&above).copied(), depth)),
+                Mark::New => enter = Some((at, order[above], depth)),
                 Mark::Above if tree.cycles.len() < MAX_CYCLES => {
                     let name = |at: usize| {
-                        let node = order.get(&at).and_then(|at| tree.nodes.get(*at));
+                        let node = order[at].and_then(|at| tree.nodes.get(at));
                         node.map_or("", |node| node.id.as_str())
                     };
                     let circle = format!("{} > {}", name(above), name(at));
@@ -232,7 +247,7 @@ impl Graph {
     }
 
     /// Says which nodes wait for which siblings.
-    fn depend(&mut self, order: &HashMap<usize, usize>, tree: &mut Tree) {
+    fn depend(&mut self, order: &[Option<usize>], tree: &mut Tree) {
         let mut room = MAX_DEPENDENCIES;
         let mut below: Vec<Vec<usize>> = vec![Vec::new(); tree.nodes.len()];
         for (at, node) in tree.nodes.iter().enumerate() {
@@ -241,12 +256,12 @@ impl Graph {
             }
         }
         for (run, waits) in &self.waits {
-            if let Some(run) = order.get(run).filter(|_| !waits.is_empty()) {
-                tasks(&below[*run], waits, tree, &mut room);
+            if let Some(run) = order[*run].filter(|_| !waits.is_empty()) {
+                tasks(&below[run], waits, tree, &mut room);
             }
         }
         for (first, second) in &self.next {
-            let (Some(&first), Some(&second)) = (order.get(first), order.get(second)) else {
+            let (Some(first), Some(second)) = (order[*first], order[*second]) else {
                 continue;
             };
             if room > 0 && siblings(first, second, tree) {

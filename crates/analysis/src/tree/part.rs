@@ -93,30 +93,16 @@ impl Part {
         }
     }
 
-    /// What is known of an object that is below another one and has nothing below it: its node.
-    pub fn of_leaf(node: Node) -> Self {
-        let name = |text: String| match text.len() > MAX_NAME {
-            true => cut(&text, MAX_NAME),
-            false => text,
-        };
-        let node = Node {
-            id: name(node.id),
-            name: name(node.name),
-            object: name(node.object),
-            kind: name(node.kind),
-            reason: name(node.reason),
-            ..node
-        };
-        Self {
-            node,
-            ..Self::default()
-        }
-    }
-
     /// The kinds and names of the objects that it says are below it.
-    pub fn children(&self) -> impl Iterator<Item = (&str, &str)> {
+    fn children(&self) -> impl Iterator<Item = (&str, &str)> {
         let children = self.children.iter();
         children.map(|child| (child.kind.as_str(), child.name.as_str()))
+    }
+
+    /// Those of them that it says are tasks of its pipeline.
+    pub fn tasks(&self) -> impl Iterator<Item = (&str, &str)> {
+        let tasks = self.children.iter().filter(|child| !child.task.is_empty());
+        tasks.map(|child| (child.kind.as_str(), child.name.as_str()))
     }
 
     /// Puts another part below it as what was there before, and takes off its times, which are none of the run.

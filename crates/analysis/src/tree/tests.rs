@@ -14,7 +14,7 @@ pub(super) fn tree(root: &Value, others: &[Value]) -> Tree {
         let uid = object["metadata"]["uid"].as_str().unwrap();
         Part::of(&format!("shop/results/r/records/{uid}"), object)
     };
-    Tree::of(part(root), others.iter().map(part).collect())
+    Tree::of(part(root), others.iter().map(part).collect(), Vec::new())
 }
 
 /// A line for each node: its depth as spaces, its name and state, and what it waits for.
@@ -228,7 +228,7 @@ fn what_was_there_before_the_run_has_no_times_in_its_tree() {
         run.refer(&mut version);
     }
     assert_eq!(run.nodes(), 2);
-    let tree = Tree::of(run, vec![version]);
+    let tree = Tree::of(run, vec![version], Vec::new());
     assert_eq!(tree.nodes.len(), 2);
     let version = &tree.nodes[1];
     assert_eq!(
