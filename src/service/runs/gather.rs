@@ -63,14 +63,15 @@ impl Fold for Gathered {
 }
 
 impl Gathered {
-    fn of(run: RecordName, values: Option<HashMap<String, Values>>) -> Self {
+    /// Nothing yet, beside the part that the record `run` gives, whose memory counts.
+    fn beside(root: &Part, run: RecordName, values: Option<HashMap<String, Values>>) -> Self {
         Self {
             run,
             parts: Vec::new(),
             values,
             rows: 0,
             nodes: 0,
-            bytes: 0,
+            bytes: root.bytes(),
             value_bytes: 0,
         }
     }
@@ -259,7 +260,7 @@ pub(super) async fn gather(
 ) -> Result<Grown, Error> {
     let (name, own) = (record.name.to_string(), Arc::clone(object));
     let mut root = engine.compute(move || Part::of(&name, &own)).await?;
-    let mut gathered = Gathered::of(record.name.clone(), extent.values);
+    let mut gathered = Gathered::beside(&root, record.name.clone(), extent.values);
     let mut leaves = Vec::new();
     let mut had_all = true;
     // Nothing is below a TaskRun.
@@ -342,7 +343,7 @@ async fn read(
     let reading = engine.clone().within(rest);
     let (brief, had_all) = reading.fold(scope.clone(), tasks, brief).await?;
     if !brief.has_places(gathered.parts.iter().chain([root])) {
-        let nothing = Gathered::of(gathered.run, None);
+        let nothing = Gathered::beside(root, gathered.run, None);
         let (gathered, had_all) = engine.fold(scope, Condition::All, nothing).await?;
         return Ok((gathered, Vec::new(), had_all));
     }
@@ -357,3 +358,6 @@ fn whole(result: &ResultName) -> ResultPattern {
         id: Some(result.id().to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests;
