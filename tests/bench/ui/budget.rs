@@ -9,7 +9,7 @@ use crate::measure::Seen;
 /// The most of each figure of a page.
 #[derive(Debug)]
 pub struct Budget {
-    server: f64,
+    pub server: f64,
     html: f64,
 }
 

@@ -82,6 +82,10 @@ fn main() -> std::process::ExitCode {
             let run = tasks::imported(&server.url).await;
             let seen = measured(&browser, &server.url, &run).await;
             rows.add("run of many tasks", &seen, &Budget::RUN);
+            for (what, query) in [("tree of all tasks", ""), ("brief tree", "?brief=true")] {
+                let took = tasks::tree(&server.url, &run, query).await;
+                rows.value(what, took, "ms", Budget::RUN.server);
+            }
             server.stop().await;
         }
     });

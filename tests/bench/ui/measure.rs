@@ -68,8 +68,8 @@ pub async fn link(url: &str, target: &str, begins: &str) -> String {
     found.unwrap_or_else(|| panic!("no link to {begins} on {target}"))
 }
 
-/// Measures a page.
-pub async fn measured(browser: &Arc<Chromium>, url: &str, target: &str) -> Seen {
+/// The milliseconds within which 95 of 100 answers have come, to the last byte.
+pub async fn server(url: &str, target: &str) -> f64 {
     let mut http = Http::one(url).await;
     let mut times = Vec::new();
     for call in 0..=ANSWERS {
@@ -78,13 +78,19 @@ pub async fn measured(browser: &Arc<Chromium>, url: &str, target: &str) -> Seen 
             times.push(took);
         }
     }
+    quantile(&mut times, 0.95)
+}
+
+/// Measures a page.
+pub async fn measured(browser: &Arc<Chromium>, url: &str, target: &str) -> Seen {
+    let server = server(url, target).await;
     let mut all = Vec::new();
     for _ in 0..OPENS {
         all.push(opened(browser, url, target).await);
     }
     let median = |of: fn(&Seen) -> f64| quantile(&mut all.iter().map(of).collect::<Vec<_>>(), 0.5);
     Seen {
-        server: quantile(&mut times, 0.95),
+        server,
         first: median(|it| it.first),
         largest: median(|it| it.largest),
         shift: median(|it| it.shift),

@@ -6,7 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
-use crate::{data::Database, measure::link};
+use crate::{
+    client::Http,
+    data::Database,
+    measure::{self, link},
+};
 
 pub const TASKS: usize = 10_000;
 /// One task of so many fails.
@@ -67,6 +71,16 @@ pub async fn imported(url: &str) -> String {
     let said = String::from_utf8_lossy(&import.stderr);
     assert!(import.status.success(), "{said}");
     link(url, "/ui/runs?q=is:top", "/ui/run/").await
+}
+
+/// The milliseconds that the tree of the run with this page takes as JSON.
+pub async fn tree(url: &str, page: &str, query: &str) -> f64 {
+    let record = page.trim_start_matches("/ui/run/");
+    let target = format!("/apis/hindsight.dev/v1/parents/{record}/tree{query}");
+    let (_, text) = measure::page(&mut Http::one(url).await, &target).await;
+    let tree: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(tree["nodes"].as_array().unwrap().len(), TASKS + 1);
+    measure::server(url, &target).await
 }
 
 fn objects() -> Vec<Value> {
