@@ -64,13 +64,13 @@ INSERT INTO archive_state (files, left_files) VALUES (0, 0);
 -- Without a summary all its columns are null; with one, summary_record is not. The records of a result that
 -- has an archive_file are in that, and not in this database.
 CREATE TABLE results (
-    row_id              BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    row_id              BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY WITH (fillfactor = 100),
     create_us           BIGINT NOT NULL,
     update_us           BIGINT NOT NULL,
     summary_start_us    BIGINT,
     summary_end_us      BIGINT,
-    summary_status      BIGINT,
     archive_file        BIGINT REFERENCES archive_files (row_id),
+    summary_status      INTEGER,
     parent              TEXT COLLATE "C" NOT NULL,
     id                  BYTEA NOT NULL,
     uid                 BYTEA NOT NULL,
@@ -85,7 +85,7 @@ CREATE UNIQUE INDEX results_by_name ON results (id, parent);
 CREATE INDEX results_by_archive_file ON results (archive_file) WHERE archive_file IS NOT NULL;
 CREATE INDEX results_by_create ON results (create_us) WITH (fillfactor = 100);
 CREATE INDEX results_by_parent_create ON results (parent, create_us);
-CREATE INDEX results_by_update ON results (update_us);
+CREATE INDEX results_by_update ON results (update_us) WITH (fillfactor = 100);
 CREATE INDEX results_by_start ON results (summary_start_us);
 CREATE INDEX results_by_end ON results (summary_end_us);
 
@@ -135,8 +135,8 @@ CREATE TABLE records (
 CREATE UNIQUE INDEX records_by_name ON records (id, result_row);
 CREATE INDEX records_by_result ON records (result_row);
 CREATE INDEX records_by_create ON records (create_us) WITH (fillfactor = 100);
-CREATE INDEX records_by_parent_create ON records (parent, create_us);
-CREATE INDEX records_by_update ON records (update_us);
+CREATE INDEX records_by_parent_create ON records (parent, create_us) WITH (fillfactor = 100);
+CREATE INDEX records_by_update ON records (update_us) WITH (fillfactor = 100);
 CREATE INDEX records_by_type ON records (left(data_type, 128), create_us) WITH (fillfactor = 100);
 -- A hash takes a third of the tree, and uids are only ever compared for equality.
 CREATE INDEX records_by_object_uid ON records USING hash (object_uid) WHERE object_uid <> '\x01';
@@ -176,8 +176,9 @@ CREATE TABLE dictionary_keys (
 CREATE INDEX dictionary_keys_by_dictionary ON dictionary_keys (dictionary);
 
 -- The payloads, apart so that lists without them do not read past them. codec 0: as they are;
--- 1: one zstd frame; 2: one zstd frame with the content of `dictionary` as its dictionary; 16 and
--- more: the same in an object, of which bytes is the reference. An empty payload has no row.
+-- 1: one zstd frame; 2: one zstd frame with the content of `dictionary` as its dictionary, without
+-- its magic number; 16 and more: the same in an object, of which bytes is the reference. An empty
+-- payload has no row.
 CREATE TABLE bodies (
     record_row BIGINT PRIMARY KEY WITH (fillfactor = 100)
                REFERENCES records (row_id) ON DELETE CASCADE,

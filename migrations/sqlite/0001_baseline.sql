@@ -156,8 +156,9 @@ CREATE TABLE dictionary_keys (
 CREATE INDEX dictionary_keys_by_dictionary ON dictionary_keys (dictionary);
 
 -- The payloads, apart so that lists without them do not read past them. codec 0: as they are;
--- 1: one zstd frame; 2: one zstd frame with the content of `dictionary` as its dictionary; 16 and
--- more: the same in an object, of which bytes is the reference. An empty payload has no row.
+-- 1: one zstd frame; 2: one zstd frame with the content of `dictionary` as its dictionary, without
+-- its magic number; 16 and more: the same in an object, of which bytes is the reference. An empty
+-- payload has no row.
 CREATE TABLE bodies (
     record_row INTEGER PRIMARY KEY REFERENCES records (row_id) ON DELETE CASCADE,
     codec      INTEGER NOT NULL,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{
     dictionary::Dictionary,
     digest::{Digest, digest},
-    frame::{MOST_REFERRING, against, alone, opened, says},
+    frame::{MOST_REFERRING, against, alone, framed, opened, says},
     short::Ids,
 };
 use crate::seam::Error;
@@ -22,7 +22,8 @@ pub(crate) enum Codec {
     /// As they are, because compressing made them no smaller.
     Raw = 0,
     Zstd = 1,
-    /// One zstd frame that needs a dictionary, of the payload in its short form.
+    /// One zstd frame without its magic number that needs a dictionary, of the payload in its short
+    /// form.
     Referring = 2,
 }
 
@@ -176,11 +177,12 @@ pub(crate) fn unpack_unchecked(stored: &Stored, dictionary: Option<&[u8]>) -> Re
         let Some(dictionary) = dictionary else {
             return corrupt("a body refers to no dictionary".to_owned());
         };
-        let short = says(&stored.bytes).filter(|short| *short / 2 <= wanted);
+        let frame = framed(&stored.bytes);
+        let short = says(&frame).filter(|short| *short / 2 <= wanted);
         let Some(short) = short else {
             return corrupt("a compressed body does not open: its size differs".to_owned());
         };
-        let short = opened(&stored.bytes, short, dictionary)?;
+        let short = opened(&frame, short, dictionary)?;
         match stored.ids.whole(&short, wanted) {
             Some(value) => value.into(),
             None => return corrupt("a body has more bytes than were stored".to_owned()),

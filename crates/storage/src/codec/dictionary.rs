@@ -19,7 +19,7 @@ use zstd::zstd_safe::CDict;
 pub(crate) use self::{key::Key, key::Keys};
 use super::{
     digest::{Digest, digest},
-    frame::{alone, opened},
+    frame::{dense, opened},
     short::Ids,
 };
 use crate::seam::Error;
@@ -136,7 +136,7 @@ impl NewDictionary {
             payload_sha256: digest(value),
             sha256: digest(&content),
             size: i64::try_from(content.len()).ok()?,
-            bytes: alone(&content)?.into(),
+            bytes: dense(&content)?.into(),
         };
         Some((new, content))
     }

@@ -5,7 +5,9 @@ use std::cell::RefCell;
 use bytes::Bytes;
 use zstd::{
     bulk::{Compressor, Decompressor},
-    zstd_safe::{CCtx, CDict, DCtx, compress_bound, get_error_name, get_frame_content_size},
+    zstd_safe::{
+        CCtx, CDict, DCtx, MAGICNUMBER, compress_bound, get_error_name, get_frame_content_size,
+    },
 };
 
 use crate::seam::Error;
@@ -13,8 +15,15 @@ use crate::seam::Error;
 /// How hard zstd tries. Higher levels win a few per cent on runs and cost several times more.
 const LEVEL: i32 = 3;
 
+/// The same for dictionaries, of which there is one among 90 bodies: 5 % less than at 3, for 0.4 ms
+/// more. Level 15 takes half a per cent less, and 1.2 ms.
+const DENSE: i32 = 12;
+
 /// Bodies above this many bytes have enough to repeat in themselves.
 pub(crate) const MOST_REFERRING: usize = 1 << 20;
+
+/// What every frame begins with (RFC 8878, 3.1.1).
+const MAGIC: [u8; 4] = MAGICNUMBER.to_le_bytes();
 
 thread_local! {
     /// Contexts have some 200 KiB of tables, which are not made again for each body.
@@ -35,13 +44,24 @@ pub(crate) fn alone(value: &[u8]) -> Option<Vec<u8>> {
     Some(shrunk(frame))
 }
 
-/// One frame that repeats what the dictionary has.
+/// One frame that stands by itself, of what is written seldom and kept for long.
+pub(crate) fn dense(value: &[u8]) -> Option<Vec<u8>> {
+    // The tables for this level are not kept.
+    Compressor::new(DENSE).ok()?.compress(value).ok()
+}
+
+/// One frame that repeats what the dictionary has, without its magic number.
 pub(crate) fn against(value: &[u8], dictionary: &CDict<'static>) -> Option<Vec<u8>> {
     let mut frame = Vec::with_capacity(compress_bound(value.len()));
     COMPRESS
         .with_borrow_mut(|context| context.compress_using_cdict(&mut frame, value, dictionary))
         .ok()?;
-    Some(shrunk(frame))
+    Some(frame.get(MAGIC.len()..)?.to_vec())
+}
+
+/// A frame that was kept without its magic number.
+pub(crate) fn framed(bytes: &[u8]) -> Vec<u8> {
+    [&MAGIC, bytes].concat()
 }
 
 /// Without the room that the worst case would have taken.

@@ -69,6 +69,7 @@ fn a_body_like_its_dictionary_is_little_and_another_is_said_to_gain_little() {
     let dictionary = Dictionary::new(7, ids().shortened(&content).into());
     let mut value = content.clone();
     value.splice(30_000..30_010, *b"0123456789");
+    let short = ids().shortened(&value).len();
     let mut packed = Packed::loose(value.into());
     assert_eq!(packed.compress(&ids(), Some(&dictionary)), Help::Well);
     assert_eq!(
@@ -76,6 +77,9 @@ fn a_body_like_its_dictionary_is_little_and_another_is_said_to_gain_little() {
         (Codec::Referring, Some(7))
     );
     assert!(packed.bytes.len() < 100, "{}", packed.bytes.len());
+    // The four bytes that all frames begin with are not kept.
+    assert_eq!(says(&packed.bytes), None);
+    assert_eq!(says(&framed(&packed.bytes)), Some(short));
 
     let text: String = (0..2000_u32)
         .map(|at| format!("{:x} ", at.wrapping_mul(2_654_435_761)))
