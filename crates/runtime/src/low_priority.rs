@@ -1,4 +1,4 @@
-//! Low-priority (nice 19) runtime, so that expensive queries do not delay cheap ones.
+//! Low-priority (nice 10) runtime, so that expensive queries do not delay cheap ones.
 //!
 //! Threads inherit the niceness of the thread that starts them, so reading rows, unpacking payloads
 //! and evaluating filters all have the low priority of the call.
@@ -20,8 +20,9 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::cores::cores;
 
-/// How much the system prefers others, from 0 to 19.
-const NICENESS: i32 = 19;
+/// How much the system prefers others, from 0 to 19. At 19 a page waits for seconds where other processes
+/// keep all processors busy, and short calls are not faster than at 10; see docs/adr/0022.
+const NICENESS: i32 = 10;
 
 thread_local! {
     static HERE: Cell<bool> = const { Cell::new(false) };
