@@ -2,6 +2,7 @@
 //! assistive technology is told, and how pages look.
 
 mod chromium;
+mod drip;
 mod hands;
 mod tab;
 

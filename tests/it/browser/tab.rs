@@ -287,12 +287,6 @@ impl Tab {
             .await;
     }
 
-    /// Takes at most so many bytes in a second from the network, from the next page on.
-    pub async fn line(&mut self, bytes: u32) {
-        let line = json!({"offline": false, "latency": 0, "downloadThroughput": bytes, "uploadThroughput": -1});
-        self.call("Network.emulateNetworkConditions", line).await;
-    }
-
     pub async fn sized(&mut self, width: u32, height: u32) {
         let size =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
