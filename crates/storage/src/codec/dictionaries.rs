@@ -16,10 +16,11 @@ use std::{
 
 use tokio::sync::Mutex as AsyncMutex;
 
-use self::{cache::Cache, plan::Plan};
+use self::{cache::Cache, plan::Draft};
 use super::{
     body::Help,
     dictionary::{DictionaryStore, Key, Keys, Loaded, NewDictionary, StoredDictionary},
+    parallel::par_map_blocking,
     row::RecordRow,
 };
 use crate::seam::Error;
@@ -86,9 +87,11 @@ impl DictionaryCache {
                 .collect::<Vec<_>>()
         };
         self.look(store, &unknown).await?;
-        let plan = Plan::of(rows, &mut self.cache());
-        if !plan.new.is_empty() {
-            self.make(store, plan.new).await?;
+        let drafts = Draft::all(rows, &mut self.cache());
+        if !drafts.is_empty() {
+            let made = par_map_blocking(drafts, Draft::weight, Draft::made).await?;
+            self.make(store, made.into_iter().flatten().collect())
+                .await?;
         }
         let chosen: Vec<Option<i64>> = {
             let mut cache = self.cache();

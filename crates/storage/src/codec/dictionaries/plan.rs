@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use bytes::Bytes;
+
 use super::cache::Cache;
 use crate::codec::{
     dictionary::{Key, NewDictionary, SIZES},
@@ -9,16 +11,20 @@ use crate::codec::{
     short::Ids,
 };
 
-/// What to store before a batch.
-#[derive(Debug, Default)]
-pub(super) struct Plan {
-    pub(super) new: Vec<NewDictionary>,
+/// A body that becomes a dictionary before its batch is stored.
+#[derive(Debug)]
+pub(super) struct Draft {
+    parent: String,
+    value: Bytes,
+    ids: Ids,
+    keys: Vec<Key>,
+    replaces: bool,
 }
 
-impl Plan {
-    /// The plan for loose bodies whose keys `cache` knows.
-    pub(super) fn of(rows: &[&RecordRow], cache: &mut Cache) -> Self {
-        let mut plan = Self::default();
+impl Draft {
+    /// Those of loose bodies whose keys `cache` knows. The cache is locked, so nothing is compressed here.
+    pub(super) fn all(rows: &[&RecordRow], cache: &mut Cache) -> Vec<Self> {
+        let mut drafts = Vec::new();
         let mut taken: HashSet<Key> = HashSet::new();
         for row in rows {
             let (Some(keys), Some(body)) = (&row.keys, &row.body) else {
@@ -49,15 +55,29 @@ impl Plan {
             if wanted.is_empty() {
                 continue;
             }
-            let (id, result) = (row.record.name.id(), row.record.name.result());
-            let payload = (&body.bytes[..], &Ids::new(id, result.id()));
-            let parent = result.parent().as_str().to_owned();
             wanted.sort_unstable();
-            if let Some((new, _)) = NewDictionary::of(parent, payload, wanted.clone(), replaces) {
-                taken.extend(wanted);
-                plan.new.push(new);
-            }
+            taken.extend(&wanted);
+            let (id, result) = (row.record.name.id(), row.record.name.result());
+            drafts.push(Self {
+                parent: result.parent().as_str().to_owned(),
+                value: body.bytes.clone(),
+                ids: Ids::new(id, result.id()),
+                keys: wanted,
+                replaces,
+            });
         }
-        plan
+        drafts
+    }
+
+    /// How long it takes to make, as bytes of bodies that take as long to compress.
+    pub(super) fn weight(&self) -> usize {
+        self.value.len() * 8
+    }
+
+    /// The dictionary, unless it cannot be compressed.
+    pub(super) fn made(self) -> Option<NewDictionary> {
+        let payload = (&self.value[..], &self.ids);
+        let made = NewDictionary::of(self.parent, payload, self.keys, self.replaces);
+        made.map(|(new, _)| new)
     }
 }
