@@ -11,6 +11,7 @@ mod provider;
 mod reports;
 pub mod seed;
 pub mod sign_in;
+mod wide;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 

@@ -52,7 +52,7 @@ pub(crate) fn zone(name: &str) -> Option<TimeZone> {
 }
 
 /// One request for a page.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Ask {
     /// The services with the caller's credentials.
     pub(crate) api: Api,

@@ -25,10 +25,13 @@ mod you;
 
 use askama::Template;
 use axum::http::StatusCode;
+use futures::future::BoxFuture;
 
 use crate::fault::Fault;
 use crate::headers::Content;
 use crate::html::visible;
+
+use frame::Frame;
 
 pub(crate) use badge::badge;
 pub(crate) use capture::capture;
@@ -83,6 +86,51 @@ impl Form {
 
 /// A page, or why there is none.
 pub(crate) type Shown = Result<Page, Fault>;
+
+/// A page of which the beginning is sent while the rest is made.
+pub(crate) struct Begun {
+    /// All before the content.
+    pub(crate) head: String,
+    /// The whole page, which begins alike.
+    pub(crate) whole: BoxFuture<'static, Shown>,
+}
+
+/// A page that is made, or begun.
+pub(crate) enum Made {
+    Whole(Page),
+    Begun(Begun),
+}
+
+/// What stands before the content of every page.
+#[derive(Debug, Template)]
+#[template(path = "head.html")]
+struct Head {
+    frame: Frame,
+}
+
+/// With what the content of a page begins.
+const CONTENT: &str = "<main id=\"content\" tabindex=\"-1\">";
+
+impl Begun {
+    /// A page with this frame, which the whole page has too.
+    fn new(frame: Frame, whole: BoxFuture<'static, Shown>) -> Self {
+        let mut head = Page::of(&Head { frame }).html;
+        head.truncate(content_of(&head));
+        Self { head, whole }
+    }
+}
+
+impl Page {
+    /// What follows the beginning of the page that was sent.
+    pub(crate) fn rest(mut self) -> String {
+        self.html.split_off(content_of(&self.html))
+    }
+}
+
+/// Where the content of a page begins. Texts of others do not look so, because `<` in them is escaped.
+fn content_of(html: &str) -> usize {
+    html.find(CONTENT).map_or(0, |at| at + CONTENT.len())
+}
 
 impl Page {
     /// Renders a template.

@@ -7,13 +7,16 @@ mod waterfall;
 mod why;
 
 use askama::Template;
+use futures::FutureExt as _;
 use hindsight_proto::v1::{RunNode, RunTree};
+use hindsight_proto::v1alpha2::Record;
 
 use super::frame::{Frame, Place};
 use super::logs::{Tail, tail};
-use super::{Page, Shown};
+use super::{Begun, Made, Page, Shown};
 use crate::api::Kind;
 use crate::ask::Ask;
+use crate::fault::Fault;
 use crate::html::{Name, end_cut};
 use crate::pages::series::parent_of;
 use crate::status::{Badge, Status};
@@ -67,12 +70,42 @@ struct Run {
     commands: Vec<String>,
 }
 
-pub(crate) async fn run(ask: &Ask, record: &str) -> Shown {
+/// A run as it is stored.
+#[derive(Debug)]
+struct Stored {
+    /// None if the caller may list records and not get them, or its payload is too large.
+    record: Option<Record>,
+    facts: Option<Facts>,
+    is_large: bool,
+}
+
+/// The page of a run. That of a run with many children begins before its tree is read, if it `may_begin`: the
+/// browser loads styles and shows the bar meanwhile. If there is no tree then, the page says so.
+pub(crate) async fn run(ask: &Ask, record: &str, may_begin: bool) -> Result<Made, Fault> {
     let stored = ask.api.record(record).await;
-    // A caller who may list records and not get them sees the tree alone.
     let is_large = matches!(&stored, Err(refusal) if refusal.kind == Kind::Large);
     let stored = stored.ok();
-    let facts = stored.as_ref().and_then(|stored| Facts::of(ask, stored));
+    let stored = Stored {
+        facts: stored.as_ref().and_then(|stored| Facts::of(ask, stored)),
+        record: stored,
+        is_large,
+    };
+    let wide = stored.facts.as_ref().filter(|facts| facts.children > WIDE);
+    let Some(facts) = wide.filter(|_| may_begin) else {
+        return Ok(Made::Whole(whole(ask, record, stored).await?));
+    };
+    let frame = Frame::new(ask, facts.name.clone(), Place::Elsewhere);
+    let (ask, record) = (ask.clone(), record.to_owned());
+    let whole = async move { whole(&ask, &record, stored).await };
+    Ok(Made::Begun(Begun::new(frame, whole.boxed())))
+}
+
+async fn whole(ask: &Ask, record: &str, stored: Stored) -> Shown {
+    let Stored {
+        record: stored,
+        facts,
+        is_large,
+    } = stored;
     let absent = is_large.then(|| ask.links.raw(record, "yaml"));
     let is_wide = is_large || facts.as_ref().is_some_and(|facts| facts.children > WIDE);
     let tree = ask.api.tree(record, is_wide).await?;

@@ -1,14 +1,14 @@
 //! Which page an address has, and what it costs to make.
 
 use axum::body::Body;
-use axum::http::{Method, request::Parts};
+use axum::http::{HeaderName, Method, header, request::Parts};
 
-use super::reply::{download, streamed};
+use super::reply::{begun, download, streamed};
 use super::{Inner, Reply};
 use crate::ask::Ask;
 use crate::fault::Fault;
 use crate::origin::safe_return;
-use crate::pages::{self, Attempt};
+use crate::pages::{self, Attempt, Made};
 use crate::route::Route;
 
 /// Shares of a list, and of a page that reads a whole run.
@@ -47,7 +47,7 @@ impl Inner {
             _ => {}
         }
         ask.caller = self.identify(ask.api.metadata(), parts).await?;
-        let _turn = self.turns.page(&ask.caller, shares(&route)).await?;
+        let turn = self.turns.page(&ask.caller, shares(&route)).await?;
         let page = match &route {
             Route::Overview => pages::overview(ask).await?,
             Route::Runs => pages::runs(ask).await?,
@@ -59,7 +59,12 @@ impl Inner {
             Route::Stats => pages::stats(ask).await?,
             Route::Health => pages::health(ask).await?,
             Route::Capture => pages::capture(ask).await?,
-            Route::Run(record) => pages::run(ask, record).await?,
+            Route::Run(record) => match pages::run(ask, record, may_begin(parts)).await? {
+                Made::Whole(page) => page,
+                Made::Begun(page) => {
+                    return Ok(Reply::Ready(begun(page, ask, turn, &parts.headers)));
+                }
+            },
             Route::Graph(record) => pages::graph(ask, record).await?,
             Route::Raw(record) => pages::raw(ask, record).await?,
             Route::Compare => pages::compare(ask).await?,
@@ -92,6 +97,15 @@ impl Inner {
         };
         Ok(Reply::Page(page))
     }
+}
+
+/// Whether an answer may begin before all of it is known: a browser opens a page that it does not have.
+fn may_begin(parts: &Parts) -> bool {
+    let (has_tag, is_part) = (header::IF_NONE_MATCH, HeaderName::from_static("hx-request"));
+    parts.method == Method::GET
+        && ![has_tag, is_part]
+            .iter()
+            .any(|name| parts.headers.contains_key(name))
 }
 
 fn shares(route: &Route) -> u32 {

@@ -1,16 +1,24 @@
 //! Answers as they are sent: pages, files, ways to other pages, cookies.
 
+use std::convert::Infallible;
+use std::future::ready;
+use std::io::{self, Write as _};
+
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use flate2::Compression;
-use futures::StreamExt as _;
+use flate2::{Compression, write::GzEncoder};
+use futures::stream::{self, Stream, StreamExt as _};
 use sha2::{Digest as _, Sha256};
 
+use crate::ask::Ask;
 use crate::assets::{hex, packed};
 use crate::headers::Content;
-use crate::pages::{LogFile, Page, Payload};
+use crate::pages::{self, Begun, Form, LogFile, Page, Payload};
+use crate::turns::Turn;
 use crate::web::Answered;
 
+/// What an answer depends on beside its address.
+const VARY: &str = "accept-encoding, authorization, cookie";
 /// Pages below this size are sent as they are.
 const PACKED_FROM: usize = 1 << 10;
 
@@ -49,7 +57,7 @@ pub(super) fn sent(page: Page, headers: &HeaderMap) -> Response<Body> {
         .header(header::CONTENT_TYPE, kind.media())
         .extension(kind.content())
         .header(header::ETAG, &tag)
-        .header(header::VARY, "accept-encoding, authorization, cookie");
+        .header(header::VARY, VARY);
     let is_known = known.is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let body = if is_known && status == StatusCode::OK {
         response = response.status(StatusCode::NOT_MODIFIED);
@@ -64,6 +72,52 @@ pub(super) fn sent(page: Page, headers: &HeaderMap) -> Response<Body> {
         }
     };
     response.body(body).unwrap_or_default()
+}
+
+/// A page of which the beginning is sent at once. The turn ends with the page, and the page is no longer made once
+/// the browser goes away.
+pub(super) fn begun(page: Begun, ask: &Ask, turn: Turn, headers: &HeaderMap) -> Response<Body> {
+    let ask = ask.clone();
+    let whole = async move {
+        let page = page
+            .whole
+            .await
+            .unwrap_or_else(|fault| pages::error(&ask, &fault));
+        drop(turn);
+        page.rest()
+    };
+    let texts = stream::once(ready(page.head)).chain(stream::once(whole));
+    let packs = takes_gzip(headers);
+    let mut response = Response::builder()
+        .header(header::CONTENT_TYPE, Form::Html.media())
+        .extension(Form::Html.content())
+        .extension(Answered)
+        .header(header::VARY, VARY);
+    let body = match packs {
+        true => {
+            response = response.header(header::CONTENT_ENCODING, "gzip");
+            Body::from_stream(packed_one_by_one(texts))
+        }
+        false => Body::from_stream(texts.map(Ok::<_, Infallible>)),
+    };
+    response.body(body).unwrap_or_default()
+}
+
+/// Two texts as one file of gzip, the first as soon as it is there.
+fn packed_one_by_one(
+    texts: impl Stream<Item = String> + Send + 'static,
+) -> impl Stream<Item = io::Result<Vec<u8>>> + Send {
+    let packer = GzEncoder::new(Vec::new(), Compression::fast());
+    let packed = texts.map(Some).chain(stream::once(ready(None)));
+    packed.scan(packer, |packer, text| {
+        let written = match text {
+            Some(text) => packer
+                .write_all(text.as_bytes())
+                .and_then(|()| packer.flush()),
+            None => packer.try_finish(),
+        };
+        ready(Some(written.map(|()| std::mem::take(packer.get_mut()))))
+    })
 }
 
 /// What programs are answered that did not say who they are.
@@ -103,4 +157,31 @@ pub(super) fn streamed(log: LogFile) -> Response<Body> {
         .extension(Answered)
         .body(Body::from_stream(parts));
     response.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+    use crate::fault::Fault;
+    use crate::turns::Turns;
+
+    #[tokio::test]
+    async fn a_page_that_begins_and_has_no_content_says_why() {
+        let ask = Ask::sample();
+        let whole = pages::error(&ask, &Fault::Busy).html;
+        let head = whole[..whole.len() - pages::error(&ask, &Fault::Busy).rest().len()].to_owned();
+        let page = Begun {
+            head,
+            whole: ready(Err(Fault::Busy)).boxed(),
+        };
+        let turn = Turns::new().page("", 1).await.unwrap();
+        let response = begun(page, &ask, turn, &HeaderMap::new());
+        assert_eq!(response.status(), StatusCode::OK);
+        let sent = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(whole.contains("The server is busy"));
+        assert_eq!(sent, whole);
+    }
 }

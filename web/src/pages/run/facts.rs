@@ -17,6 +17,7 @@ const TEXT: usize = 500;
 /// Parts of a payload that people ask for.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
+    pub(super) name: String,
     pub(super) namespace: String,
     pub(super) pipeline: String,
     /// By what lists know its runs: its pipeline, or the template that a label names.
@@ -70,6 +71,7 @@ impl Facts {
         let named = listed.as_ref().map(|(_, name)| name.as_str());
         let pipeline = named.or_else(|| hindsight_run::View::new(&object).pipeline());
         Some(Self {
+            name: text(&object, "/metadata/name"),
             namespace: text(&object, "/metadata/namespace"),
             pipeline: end_cut(pipeline.unwrap_or_default(), TEXT),
             listed,
