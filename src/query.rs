@@ -18,7 +18,7 @@ mod token;
 pub use aggregate::{Aggregate, Grouping};
 pub use explain::{Certain, Explanation, Rest};
 pub use fold::Fold;
-pub use list::{Engine, List, Page};
+pub use list::{Engine, LARGE_PAGE, List, Page};
 pub use token::{Binding, TokenError, Tokens};
 
 use std::time::Duration;

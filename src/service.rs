@@ -33,7 +33,7 @@ pub use holds::Holds;
 pub use limits::{MAX_TYPE_BYTES, page_size};
 pub use logs::{
     AppendAsk, AskedLog, HomeError, LogHit, LogHome, LogHomes, LogMetrics, LogReading, LogText,
-    Logs, LogsOfRun, MAX_APPEND, PART, ReadAsk, SearchAsk, Searched, Spool, Upload,
+    Logs, LogsOfRun, MAX_APPEND, PART, ReadAsk, SearchAsk, Searched, Spool, StoredLogs, Upload,
 };
 pub use records::RecordChange;
 pub use runs::{

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{ResultsServer, convert, selector::selector};
-use crate::service::{Error, LogHit, SearchAsk};
+use crate::service::{Error, LogHit, SearchAsk, page_size};
 use hindsight_access::auth::{Guarded, Verb};
 use hindsight_filter::model::{LogName, ParentPattern, Resource, ResultPattern};
 
@@ -52,6 +52,29 @@ impl Logs for ResultsServer {
             Ok(pb::LogDescription {
                 containers: containers.collect(),
                 link: found.link.unwrap_or_default(),
+            })
+        })
+        .await
+    }
+
+    async fn list_logs(
+        &self,
+        request: Request<pb::ListLogsRequest>,
+    ) -> Result<Response<pb::ListLogsResponse>, Status> {
+        self.answer("ListLogs", request, |metadata, request| async move {
+            let ResultPattern { parent, id } = convert::name("parent", request.parent.trim())?;
+            let size = page_size(request.page_size)?;
+            let (by, grant) = self
+                .grant(&metadata, Verb::List, Guarded::Logs, parent)
+                .await?;
+            let token = &request.page_token;
+            let page = self
+                .service
+                .list_stored_logs(&by, &grant, id, size, token)
+                .await?;
+            Ok(pb::ListLogsResponse {
+                containers: page.logs.into_iter().map(container).collect(),
+                next_page_token: page.next,
             })
         })
         .await

@@ -13,7 +13,7 @@ use hindsight_storage as storage;
 use hindsight_storage::{ListQuery, Listed, Priority, Projection, RecordColumns, Store};
 
 /// A page of more rows is expensive, as is one whose rows are filtered here.
-const LARGE_PAGE: u32 = 200;
+pub const LARGE_PAGE: u32 = 200;
 
 /// Longest filter that is split where its request arrives, in bytes.
 const SHORT: usize = 1_000;
@@ -256,6 +256,11 @@ impl Engine {
     /// Who pays for what is read.
     pub(super) fn quota(&self) -> &QuotaGuard {
         &self.quota
+    }
+
+    /// Most bytes of one page.
+    pub fn page_bytes(&self) -> usize {
+        self.page_bytes
     }
 
     /// Most rows that one call may read.

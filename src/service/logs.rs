@@ -2,6 +2,7 @@
 
 mod append;
 mod elsewhere;
+mod list;
 mod metrics;
 mod place;
 mod quota;
@@ -25,6 +26,7 @@ use tokio::sync::Notify;
 
 pub use append::{AppendAsk, MAX_APPEND};
 pub use elsewhere::{AskedLog, HomeError, LogHome, LogHomes, Spool};
+pub use list::StoredLogs;
 pub use metrics::LogMetrics;
 pub use read::{LogReading, ReadAsk};
 pub use search::{LogHit, SearchAsk, Searched};

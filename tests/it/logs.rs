@@ -6,6 +6,7 @@ mod command;
 mod faults;
 mod homes;
 mod kills;
+mod list;
 mod outside;
 mod quota;
 mod search;

@@ -14,6 +14,7 @@ pub(crate) mod fixtures;
 mod histories;
 mod lifecycle;
 mod listing;
+mod log_lists;
 pub(crate) mod logs;
 mod model;
 mod payloads;
@@ -222,6 +223,9 @@ const CASES: &[Case] = cases![
     logs::a_sealed_log_is_packed_beside_its_readers,
     logs::logs_go_with_their_record_and_with_their_result,
     logs::an_upload_takes_the_place_of_the_one_before,
+    log_lists::pages_of_logs_have_each_once_and_the_newest_results_first,
+    log_lists::pages_of_logs_are_stable_while_logs_come_and_go,
+    log_lists::a_page_of_logs_after_a_deleted_result_has_none_of_another_parent,
     races::of_many_writers_with_one_etag_one_wins,
     races::of_many_creators_of_one_name_one_wins,
     races::no_record_outlives_its_result,
@@ -257,7 +261,7 @@ async fn run_in_memory() {
         "migrating_again_changes_nothing",
     ];
     let is_about_rows = |case: &&Case| {
-        !["dictionaries", "files", "ways", "logs"].contains(&case.room)
+        !["dictionaries", "files", "ways", "logs", "log_lists"].contains(&case.room)
             && !ABOUT_TABLES.contains(&case.name)
     };
     run(CASES.iter().filter(is_about_rows), async || {

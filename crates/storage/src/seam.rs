@@ -32,14 +32,15 @@ pub use self::{
     encoded::EncodedBody, encoded::EncodedRecord, error::Error, explain::Estimate, explain::Plan,
     failed_log::FailedPart, failed_log::failed_log, failed_log::log_tail, failed_log::signing_log,
     feed::ChangedRecord, feed::FeedPage, feed::FeedPosition, hold::Hold, hold::WholeVersion,
-    logs::LogAppend, logs::LogChunks, logs::LogKey, logs::LogKind, logs::LogSource, logs::LogStore,
-    logs::StoredLog, maintenance::Connections, maintenance::Filled, maintenance::IndexedPath,
-    maintenance::MAX_INDEXES, maintenance::Maintenance, maintenance::Purge, maintenance::Purged,
-    pipelines::PipelineChange, pipelines::PipelineColumn, pipelines::PipelineComparison,
-    pipelines::PipelineKey, pipelines::PipelineQuery, pipelines::PipelineRow,
-    pipelines::PipelineRows, pipelines::PipelineScope, pipelines::PipelineTables,
-    pipelines::PipelineTest, pipelines::PipelineValue, pipelines::VersionRow, query::ListQuery,
-    query::Listed, query::Priority, query::Projection, traced::Traced,
+    logs::ListedLog, logs::LogAppend, logs::LogChunks, logs::LogKey, logs::LogKind,
+    logs::LogSource, logs::LogStore, logs::StoredLog, maintenance::Connections,
+    maintenance::Filled, maintenance::IndexedPath, maintenance::MAX_INDEXES,
+    maintenance::Maintenance, maintenance::Purge, maintenance::Purged, pipelines::PipelineChange,
+    pipelines::PipelineColumn, pipelines::PipelineComparison, pipelines::PipelineKey,
+    pipelines::PipelineQuery, pipelines::PipelineRow, pipelines::PipelineRows,
+    pipelines::PipelineScope, pipelines::PipelineTables, pipelines::PipelineTest,
+    pipelines::PipelineValue, pipelines::VersionRow, query::ListQuery, query::Listed,
+    query::Priority, query::Projection, traced::Traced,
 };
 use hindsight_filter::condition::{Ability, Test};
 use hindsight_filter::measure::Group;

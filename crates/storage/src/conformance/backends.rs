@@ -12,7 +12,11 @@ use crate::{
     },
     memory::Memory,
     seam::{Error, ListQuery},
-    sql::access_path::{AccessPath, with_tested_parent},
+    sql::{
+        access_path::{AccessPath, with_tested_parent},
+        logs::list as logs,
+        statement::Statement,
+    },
     store::resolve::open,
 };
 pub(crate) use crate::{testing::Database, testing::PostgresDatabase, testing::SqliteFile};
@@ -300,4 +304,32 @@ pub(crate) fn lists_that_find_few() -> Vec<(&'static str, ListQuery)> {
             ]),
         ),
     ]
+}
+
+/// Statements for pages of logs that read little more than the page, and what each is.
+pub(crate) fn pages_of_logs() -> Vec<(String, Statement)> {
+    let keys = [
+        KeyValue::Int(1_767_225_600_010_000),
+        KeyValue::Text("run".to_owned()),
+        KeyValue::Int(0),
+        KeyValue::Text("pod".to_owned()),
+        KeyValue::Text("step".to_owned()),
+        KeyValue::Int(0),
+    ];
+    let after = Position {
+        keys: keys.into_iter().map(Some).collect(),
+        id: 10_000,
+    };
+    let mut pages = Vec::new();
+    for scope in ["-/results/-", "p1/results/-", "p1/results/1"] {
+        let pattern = scope.parse().expect("the pattern is legal");
+        let rest = logs::rest_of_result(&pattern, &after, 50);
+        let rest = rest.expect("the place is a source");
+        pages.push((format!("rest of a result of {scope}"), rest));
+        for after in [None, Some(&after)] {
+            let name = format!("{scope} after {after:?}");
+            pages.push((name, logs::results(&pattern, after, 50)));
+        }
+    }
+    pages
 }

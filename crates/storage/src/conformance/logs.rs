@@ -33,7 +33,7 @@ pub(crate) fn key(run: &str, container: &str) -> LogKey {
     }
 }
 
-fn now() -> Timestamp {
+pub(super) fn now() -> Timestamp {
     Timestamp::from_second(1_700_000_000).expect("it is a time")
 }
 

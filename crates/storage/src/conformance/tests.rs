@@ -98,6 +98,7 @@ fn every_case_is_in_the_table() {
         include_str!("histories.rs"),
         include_str!("lifecycle.rs"),
         include_str!("listing.rs"),
+        include_str!("log_lists.rs"),
         include_str!("logs.rs"),
         include_str!("model.rs"),
         include_str!("payloads.rs"),

@@ -3,10 +3,11 @@
 //! A log belongs to a run by the name that the run's record has or will have, and goes with that record or
 //! with its result.
 
-use std::fmt::Debug;
+use std::{fmt::Debug, num::NonZeroU32};
 
 use async_trait::async_trait;
-use hindsight_filter::model::{Parent, RecordName};
+use hindsight_filter::model::{Parent, RecordName, ResultPattern};
+use hindsight_filter::order::Position;
 use hindsight_logs::{Chunk, Chunks, Lines, Window};
 use jiff::Timestamp;
 
@@ -83,6 +84,15 @@ pub struct LogAppend {
     pub parts: Vec<Lines>,
 }
 
+/// A step of the list of logs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedLog {
+    /// The place after it.
+    pub position: Position,
+    /// A source; none for a result without any.
+    pub log: Option<StoredLog>,
+}
+
 /// Durable storage of logs.
 #[async_trait]
 pub trait LogStore: Debug + Send + Sync + 'static {
@@ -91,6 +101,16 @@ pub trait LogStore: Debug + Send + Sync + 'static {
 
     /// One source of a run; `None` if nothing is stored of it.
     async fn log(&self, key: &LogKey) -> Result<Option<StoredLog>, Error>;
+
+    /// The sources of results after a place, without unfinished uploads: those of the newest results first, those of one
+    /// result in the order of their keys. A result without sources is a step of its own, so that none reads more than
+    /// it gives. Fewer than `most` are the last.
+    async fn list_logs(
+        &self,
+        scope: &ResultPattern,
+        after: Option<&Position>,
+        most: NonZeroU32,
+    ) -> Result<Vec<ListedLog>, Error>;
 
     /// Appends lines of different sources, durably, and says what is stored of each afterwards. Lines that
     /// are stored already are passed over. It is [`Error::OutOfSequence`] if lines before them are missing,

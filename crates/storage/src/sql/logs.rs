@@ -4,6 +4,7 @@
 //! transaction happens only where that succeeded.
 
 pub(crate) mod chunks;
+pub(crate) mod list;
 
 use bytes::Bytes;
 use hindsight_filter::model::{Parent, RecordName};

@@ -274,7 +274,7 @@ pub(crate) fn dictionary(row: &impl SqlRow, from: usize) -> Result<StoredDiction
 }
 
 /// The value of a column that is never null in a row that is whole.
-fn need<T>(value: Option<T>, column: &str) -> Result<T, Error> {
+pub(super) fn need<T>(value: Option<T>, column: &str) -> Result<T, Error> {
     value.ok_or_else(|| Error::Corrupt(format!("a row without `{column}`")))
 }
 

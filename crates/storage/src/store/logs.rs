@@ -6,8 +6,11 @@ mod seal;
 
 pub(super) use self::pack::pack;
 
+use std::num::NonZeroU32;
+
 use async_trait::async_trait;
-use hindsight_filter::model::{Parent, RecordName};
+use hindsight_filter::model::{Parent, RecordName, ResultPattern};
+use hindsight_filter::order::Position;
 use hindsight_logs::{Chunk, Window};
 use jiff::Timestamp;
 
@@ -15,9 +18,9 @@ use super::SqlStore;
 use crate::{
     codec::objects::{Objects, Reference},
     driver::Database,
-    seam::{Error, LogAppend, LogKey, LogStore, StoredLog},
+    seam::{Error, ListedLog, LogAppend, LogKey, LogStore, StoredLog},
     sql::{
-        logs::{self as sql, chunks},
+        logs::{self as sql, chunks, list},
         row::{Row, SqlRow as _},
         statement::Statement,
     },
@@ -89,6 +92,30 @@ impl<D: Database> LogStore for SqlStore<D> {
         let rows = self.rows(&sql::one(key), "reading a log").await?;
         let first = rows.first();
         first.map(|row| sql::source(row, &key.run)).transpose()
+    }
+
+    async fn list_logs(
+        &self,
+        scope: &ResultPattern,
+        after: Option<&Position>,
+        most: NonZeroU32,
+    ) -> Result<Vec<ListedLog>, Error> {
+        let most = most.get() as usize;
+        let mut listed = Vec::new();
+        let rest = |listed: &[ListedLog]| i64::try_from(most - listed.len()).unwrap_or(i64::MAX);
+        if let Some(statement) =
+            after.and_then(|after| list::rest_of_result(scope, after, rest(&[])))
+        {
+            let rows = self.rows(&statement, "listing logs").await?;
+            listed = rows.iter().map(list::listed).collect::<Result<_, _>>()?;
+        }
+        if listed.len() < most {
+            let statement = list::results(scope, after, rest(&listed));
+            for row in self.rows(&statement, "listing logs").await? {
+                listed.push(list::listed(&row)?);
+            }
+        }
+        Ok(listed)
     }
 
     async fn append_logs(

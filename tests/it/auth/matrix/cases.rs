@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::QUERIES;
+use super::{QUERIES, STORED_LOGS};
 
 /// A method, what it takes, how it is asked about the thing `id` below a parent, and what is
 /// answered when there is no such thing.
@@ -286,6 +286,14 @@ pub(super) const CASES: &[Case] = &[
         resource: "logs",
         grpc: |p, id| json!({"parent": result(p, id)}),
         rest: |p, id| ("GET", format!("{}/logs", result(p, id)), Value::Null),
+        missing: &[0],
+    },
+    Case {
+        method: STORED_LOGS,
+        verb: "list",
+        resource: "logs",
+        grpc: |p, id| json!({"parent": result(p, id)}),
+        rest: |p, id| query(&result(p, id), "/logs"),
         missing: &[0],
     },
     Case {

@@ -6,7 +6,7 @@ use hindsight_proto::FILE_DESCRIPTOR_SET;
 use prost_reflect::{DescriptorPool, DynamicMessage, prost::Message as _};
 use serde_json::Value;
 
-use super::{Identity, QUERIES, service};
+use super::{Identity, QUERIES, called, service};
 use crate::{
     auth::{bearer, matrix::cases::Case},
     support::{
@@ -18,7 +18,8 @@ use crate::{
 /// A request message on the wire, read from JSON.
 fn framed(pool: &DescriptorPool, method: &str, request: Value) -> Vec<u8> {
     let service = pool.get_service_by_name(service(method)).unwrap();
-    let method = service.methods().find(|m| m.name() == method).unwrap();
+    let mut methods = service.methods();
+    let method = methods.find(|m| m.name() == called(method)).unwrap();
     let message = DynamicMessage::deserialize(method.input(), request).unwrap();
     let mut frame = vec![0];
     frame.extend(u32::try_from(message.encoded_len()).unwrap().to_be_bytes());
@@ -75,7 +76,7 @@ impl Clients {
             headers
         };
         let body = framed(&self.pool, case.method, (case.grpc)(parent, id));
-        let path = format!("/{}/{}", service(case.method), case.method);
+        let path = format!("/{}/{}", service(case.method), called(case.method));
         let headers = with("application/grpc");
         let reply = self.grpc.send("POST", &path, &headers, body).await;
         let (code, text) = told(&reply);

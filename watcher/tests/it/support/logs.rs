@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use hindsight_proto::{
     time::{at, to_wire},
     v1::{
-        AppendLogRequest, AppendLogResponse, DescribeLogRequest, LogContainer, LogDescription,
-        LogLines, LogSource, ReadLogRequest, ReadLogResponse, SearchLogsRequest,
-        SearchLogsResponse, logs_server::Logs,
+        AppendLogRequest, AppendLogResponse, DescribeLogRequest, ListLogsRequest, ListLogsResponse,
+        LogContainer, LogDescription, LogLines, LogSource, ReadLogRequest, ReadLogResponse,
+        SearchLogsRequest, SearchLogsResponse, logs_server::Logs,
     },
 };
 use jiff::Timestamp;
@@ -266,6 +266,13 @@ impl Logs for LogStore {
             containers,
             ..LogDescription::default()
         }))
+    }
+
+    async fn list_logs(
+        &self,
+        _: Request<ListLogsRequest>,
+    ) -> Result<Response<ListLogsResponse>, Status> {
+        Err(Status::unimplemented("not asked for"))
     }
 
     type ReadLogStream = futures::stream::Iter<std::vec::IntoIter<Result<ReadLogResponse, Status>>>;

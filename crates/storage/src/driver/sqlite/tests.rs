@@ -12,7 +12,9 @@ use super::{bind::query, file::File, migrate, reader::PooledReader, writer};
 use crate::{
     conformance::{
         World,
-        backends::{is_migrated_once, lists_that_cost_the_page, lists_that_find_few, refusal},
+        backends::{
+            is_migrated_once, lists_that_cost_the_page, lists_that_find_few, pages_of_logs, refusal,
+        },
         fixtures::{everything, kind, record, result, summary, test},
     },
     driver::{
@@ -204,6 +206,27 @@ async fn first_pages_cost_the_page() {
             let bare = |line: &String| ["SCAN records", "SCAN results"].contains(&line.as_str());
             assert!(!plan.iter().any(bare), "{name}:\n{text}");
         }
+    }
+}
+
+#[tokio::test]
+async fn pages_of_logs_cost_the_page() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    filled(&path).await;
+    let mut connection = connect(&path).await;
+    for (name, statement) in pages_of_logs() {
+        let explain = statement.prefixed("EXPLAIN QUERY PLAN ");
+        let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
+        let text = plan.join("\n");
+        assert!(
+            text.contains("SEARCH log_sources USING INDEX log_sources_by_name (result_row=?"),
+            "{name}:\n{text}"
+        );
+        assert!(!text.contains("TEMP B-TREE"), "{name}:\n{text}");
+        let whole = |line: &String| line.starts_with("SCAN ") && !line.contains(" USING INDEX ");
+        assert!(!plan.iter().any(whole), "{name}:\n{text}");
     }
 }
 

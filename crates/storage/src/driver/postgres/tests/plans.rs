@@ -11,6 +11,7 @@ use crate::{
         World,
         backends::{
             Database as _, PostgresDatabase, lists_that_cost_the_page, lists_that_find_few,
+            pages_of_logs,
         },
         fixtures::{everything, record, result, test},
         tests::postgres_server,
@@ -63,6 +64,34 @@ async fn first_pages_cost_the_page() {
     }
     database.remove().await;
 }
+
+#[tokio::test]
+async fn pages_of_logs_cost_the_page() {
+    let Some((database, mut connection)) = of_many().await else {
+        return;
+    };
+    sqlx::raw_sql(LOGS).execute(&mut connection).await.unwrap();
+    for (name, statement) in pages_of_logs() {
+        let plan = plan(&mut connection, &statement).await.join("\n");
+        assert!(plan.contains("log_sources_by_name"), "{name}:\n{plan}");
+        // Among the sources of one result alone.
+        let plan = plan.replace("Incremental Sort", "");
+        for costly in ["Sort  (", "Seq Scan", "Hash"] {
+            let is_one = name.starts_with("rest ") || name.starts_with("p1/results/1");
+            let may = is_one && costly == "Sort  (";
+            assert!(may || !plan.contains(costly), "{name}:\n{plan}");
+        }
+    }
+    database.remove().await;
+}
+
+/// Four logs of every result.
+const LOGS: &str = "
+    INSERT INTO log_sources (result_row, lines, bytes, stored_bytes, holes, packed, version, update_us, kind, restart,
+                             log, pod, container)
+      SELECT row_id, 1, 2, 20, 0, 0, 1, create_us, 0, 0, i::text::bytea, 'pod', 'step'
+      FROM generate_series(1, 4) AS i, results;
+    ANALYZE;";
 
 #[tokio::test]
 async fn few_rows_are_found_by_their_own_index() {
