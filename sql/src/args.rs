@@ -14,6 +14,7 @@ Tables:
   runs      runs without payloads: times, outcomes, labels
   records   all records, with payloads
   results   results, with summaries and annotations
+  logs      what is stored of the logs of containers, without their lines
   DESCRIBE runs lists the columns; docs/sql.md and docs/archive.md say what they mean.
 
 Functions:
@@ -32,7 +33,7 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 wrong statement or usage, 3 not found, 4 not allowed, 5 server unavailable.";
 
-/// SQL over runs, records and results of a Hindsight server and of its archive.
+/// SQL over runs, records, results and logs of a Hindsight server and of its archive.
 ///
 /// Without -c and --listen it reads statements from a terminal or from standard input. Statements only read. Every row
 /// comes by the rights of the token on the server; with --archive-url, this program also reads the files of the archive

@@ -7,9 +7,9 @@ use std::{
 
 use arrow::{
     array::{
-        ArrayRef, BinaryBuilder, FixedSizeBinaryBuilder, Int64Builder, ListBuilder, MapBuilder,
-        MapFieldNames, RecordBatch, RecordBatchOptions, StringBuilder, StringViewBuilder,
-        TimestampMicrosecondBuilder,
+        ArrayRef, BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, Int64Builder, ListBuilder,
+        MapBuilder, MapFieldNames, RecordBatch, RecordBatchOptions, StringBuilder,
+        StringViewBuilder, TimestampMicrosecondBuilder,
     },
     datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit},
     error::ArrowError,
@@ -25,6 +25,8 @@ pub(crate) struct Column {
     pub(crate) info: ColumnInfo,
     /// Its number among the columns of files; none if files do not have it.
     pub(crate) in_file: Option<usize>,
+    /// Whether its numbers are said as false, which is 0, and true.
+    is_flag: bool,
 }
 
 const fn column(name: &'static str, column_type: ColumnType, is_required: bool) -> Column {
@@ -35,6 +37,14 @@ const fn column(name: &'static str, column_type: ColumnType, is_required: bool) 
             is_required,
         },
         in_file: None,
+        is_flag: false,
+    }
+}
+
+const fn flag(name: &'static str) -> Column {
+    Column {
+        is_flag: true,
+        ..column(name, ColumnType::Int, true)
     }
 }
 
@@ -100,6 +110,24 @@ const RESULTS: [Column; 16] = [
     column(NAMESPACE, ColumnType::Text, true),
 ];
 
+const LOGS: [Column; 15] = [
+    column("parent", ColumnType::Text, true),
+    column("result_id", ColumnType::Text, true),
+    column("record_id", ColumnType::Text, true),
+    column("cluster_id", ColumnType::Text, false),
+    column("pod", ColumnType::Text, false),
+    column("container", ColumnType::Text, false),
+    column("restart", ColumnType::Int, true),
+    column("lines", ColumnType::Int, true),
+    column("bytes", ColumnType::Int, true),
+    column("first_time", ColumnType::Time, false),
+    column("last_time", ColumnType::Time, false),
+    flag("is_sealed"),
+    column("holes", ColumnType::Int, true),
+    column("sha256", ColumnType::Digest, false),
+    column(NAMESPACE, ColumnType::Text, true),
+];
+
 /// A table that statements can name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Table {
@@ -109,6 +137,8 @@ pub(crate) enum Table {
     Records,
     /// Results, which are in the database whether or not their records are in files.
     Results,
+    /// What is stored of logs, without lines; in the database whether or not their records are in files.
+    Logs,
 }
 
 static RUN_COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
@@ -125,18 +155,25 @@ fn in_files() -> impl Iterator<Item = Column> {
     columns.map(|(at, info)| Column {
         info,
         in_file: Some(at),
+        is_flag: false,
     })
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 3] = [Self::Runs, Self::Records, Self::Results];
+    pub(crate) const ALL: [Self; 4] = [Self::Runs, Self::Records, Self::Results, Self::Logs];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Runs => "runs",
             Self::Records => "records",
             Self::Results => "results",
+            Self::Logs => "logs",
         }
+    }
+
+    /// Whether files have rows of it.
+    pub(crate) fn is_in_files(self) -> bool {
+        matches!(self, Self::Runs | Self::Records)
     }
 
     pub(crate) fn columns(self) -> &'static [Column] {
@@ -144,6 +181,7 @@ impl Table {
             Self::Runs => &RUN_COLUMNS,
             Self::Records => &RECORD_COLUMNS,
             Self::Results => &RESULTS,
+            Self::Logs => &LOGS,
         }
     }
 
@@ -154,12 +192,17 @@ impl Table {
 
 /// The schema of these columns.
 pub(crate) fn schema(columns: &[Column]) -> SchemaRef {
-    let fields: Vec<Field> = columns.iter().map(|column| field(column.info)).collect();
+    let fields: Vec<Field> = columns.iter().map(field).collect();
     Arc::new(Schema::new(fields))
 }
 
-fn field(info: ColumnInfo) -> Field {
-    Field::new(info.name, arrow_type(info.column_type), !info.is_required)
+fn field(column: &Column) -> Field {
+    let info = column.info;
+    let data_type = match column.is_flag {
+        true => DataType::Boolean,
+        false => arrow_type(info.column_type),
+    };
+    Field::new(info.name, data_type, !info.is_required)
 }
 
 fn arrow_type(column_type: ColumnType) -> DataType {
@@ -185,6 +228,7 @@ enum Builder {
     Text(StringViewBuilder),
     Time(TimestampMicrosecondBuilder),
     Int(Int64Builder),
+    Flag(BooleanBuilder),
     Bytes(BinaryBuilder),
     Digest(FixedSizeBinaryBuilder),
     Texts(ListBuilder<StringBuilder>),
@@ -192,8 +236,9 @@ enum Builder {
 }
 
 impl Builder {
-    fn of(column_type: ColumnType) -> Self {
-        match column_type {
+    fn of(column: &Column) -> Self {
+        match column.info.column_type {
+            _ if column.is_flag => Self::Flag(BooleanBuilder::new()),
             ColumnType::Text => Self::Text(StringViewBuilder::new()),
             ColumnType::Time => Self::Time(TimestampMicrosecondBuilder::new().with_timezone("UTC")),
             ColumnType::Int => Self::Int(Int64Builder::new()),
@@ -227,6 +272,8 @@ impl Builder {
             (Self::Time(out), _) => out.append_null(),
             (Self::Int(out), Some(CellValue::Int(number))) => out.append_value(number),
             (Self::Int(out), _) => out.append_null(),
+            (Self::Flag(out), Some(CellValue::Int(number))) => out.append_value(number != 0),
+            (Self::Flag(out), _) => out.append_null(),
             (Self::Bytes(out), Some(CellValue::Bytes(bytes))) => out.append_value(bytes),
             (Self::Bytes(out), _) => out.append_null(),
             (Self::Digest(out), Some(CellValue::Digest(digest))) => out.append_value(digest)?,
@@ -257,6 +304,7 @@ impl Builder {
             Self::Text(out) => Arc::new(out.finish()),
             Self::Time(out) => Arc::new(out.finish()),
             Self::Int(out) => Arc::new(out.finish()),
+            Self::Flag(out) => Arc::new(out.finish()),
             Self::Bytes(out) => Arc::new(out.finish()),
             Self::Digest(out) => Arc::new(out.finish()),
             Self::Texts(out) => Arc::new(out.finish()),
@@ -284,10 +332,7 @@ impl Rows {
     /// No rows of these columns.
     pub(crate) fn new(columns: Vec<Column>) -> Self {
         Self {
-            builders: columns
-                .iter()
-                .map(|column| Builder::of(column.info.column_type))
-                .collect(),
+            builders: columns.iter().map(Builder::of).collect(),
             schema: schema(&columns),
             columns,
             count: 0,
@@ -327,6 +372,7 @@ mod tests {
                 let is_text = column.info.column_type == ColumnType::Text;
                 let none = || match column.info.column_type {
                     ColumnType::Time => Some(CellValue::Time(jiff::Timestamp::UNIX_EPOCH)),
+                    ColumnType::Int => Some(CellValue::Int(1)),
                     ColumnType::Texts => Some(CellValue::Texts(Vec::new())),
                     _ => None,
                 };

@@ -13,7 +13,7 @@ use datafusion::{
 use hindsight_client::Client;
 use hindsight_proto::{
     metadata,
-    v1::ListRunsRequest,
+    v1::{ListLogsRequest, ListRunsRequest},
     v1alpha2::{ListRecordsRequest, ListResultsRequest, Result as RunResult},
 };
 use sha2::{Digest as _, Sha256};
@@ -106,6 +106,7 @@ pub(crate) async fn read(client: &Client, ask: &Ask<'_>, held: &MemoryReservatio
             Table::Runs => runs(client, ask, parent, held, &mut read).await?,
             Table::Records => records(client, ask, parent, held, &mut read).await?,
             Table::Results => results(client, ask, parent, held, &mut read).await?,
+            Table::Logs => logs(client, ask, parent, held, &mut read).await?,
         }
     }
     Ok(read)
@@ -208,6 +209,34 @@ async fn results(
         }
     }
     Ok(())
+}
+
+async fn logs(
+    client: &Client,
+    ask: &Ask<'_>,
+    parent: &str,
+    held: &MemoryReservation,
+    read: &mut Read,
+) -> Result<()> {
+    let mut rows = Rows::new(ask.columns.to_vec());
+    let mut page_token = String::new();
+    loop {
+        let request = ListLogsRequest {
+            parent: format!("{parent}/results/-"),
+            page_size: page(ask, read, PAGE),
+            page_token,
+        };
+        let page = client.logs().list_logs(request).await.map_err(answered)?;
+        let page = page.into_inner();
+        for log in &page.containers {
+            rows::of_log(&mut rows, log)?;
+        }
+        read.keep(&mut rows, held)?;
+        page_token = page.next_page_token;
+        if page_token.is_empty() || read.is_enough(ask) {
+            return Ok(());
+        }
+    }
 }
 
 /// All results of a parent, whose columns records repeat.

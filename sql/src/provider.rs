@@ -97,7 +97,7 @@ impl TableProvider for Provider {
         };
         let mut plans = match (&self.access.client, &self.access.files) {
             (Some(client), files) => {
-                let files = files.as_ref().filter(|_| self.table != Table::Results);
+                let files = files.as_ref().filter(|_| self.table.is_in_files());
                 self.of_server(state, client, files, &scan, &bounds, filters)
                     .await?
             }
@@ -205,12 +205,18 @@ impl Provider {
         scan: &Scan<'_>,
         bounds: &Bounds,
     ) -> Result<Vec<Arc<dyn ExecutionPlan>>> {
-        if self.table == Table::Results {
-            return Err(DataFusionError::Plan(
+        let needs_server = match self.table {
+            Table::Runs | Table::Records => None,
+            Table::Results => Some(
                 "the table `results` needs a server; without one, ask `SELECT DISTINCT parent, result_id, \
-                 result_uid, ... FROM records`"
-                    .to_owned(),
-            ));
+                 result_uid, ... FROM records`",
+            ),
+            Table::Logs => Some(
+                "the table `logs` needs a server, because files have no logs; give --server in the place of --files",
+            ),
+        };
+        if let Some(why) = needs_server {
+            return Err(DataFusionError::Plan(why.to_owned()));
         }
         let is_of_scope = |namespace: &str| match &self.access.scope {
             Scope::All => true,

@@ -84,6 +84,7 @@ fn told(text: &str) -> Told<'_> {
         ("d", "runs") => Told::Statement("DESCRIBE runs"),
         ("d", "records") => Told::Statement("DESCRIBE records"),
         ("d", "results") => Told::Statement("DESCRIBE results"),
+        ("d", "logs") => Told::Statement("DESCRIBE logs"),
         _ => Told::Unknown(text),
     }
 }

@@ -1,6 +1,6 @@
 """What hindsight-sql answers, beside what `hindsight stats` and DuckDB do, and what it refuses."""
 
-import json, subprocess, tempfile, threading
+import hashlib, json, subprocess, tempfile, threading
 
 import adbc_driver_flightsql.dbapi as flight
 import adbc_driver_manager
@@ -10,6 +10,9 @@ from support import SQL, Process, Server, run, sql, token
 
 RESULTS, RECORDS = 40, 3
 ALL = RESULTS * RECORDS + 1
+# One of each run, which the server tells of in a record of its own.
+LOGS = RESULTS * RECORDS + 1
+ALL_LOGS = "SELECT * FROM logs ORDER BY parent, result_id, record_id"
 
 
 def given(server):
@@ -56,7 +59,7 @@ def columns_of_payloads_and_results_are_read(server):
         unknown = "false" if archive else "true"
         wanted = [(f"run-{at}", "r4", f"pod-{at}", "red", "shop", "ci", unknown) for at in (24, 4)]
         assert found == wanted, found
-        assert server.sql("SELECT count(*) FROM records", archive=archive) == [(str(ALL + 1),)]
+        assert server.sql("SELECT count(*) FROM records", archive=archive) == [(str(ALL + 1 + LOGS),)]
         assert server.sql("SELECT count(*), count(summary_type) FROM results", archive=archive) == [("42", "0")]
     tiers = server.sql("SELECT tier, count(*) FROM runs WHERE parent = 'ci' GROUP BY tier ORDER BY tier")
     assert tiers == [("cold", "90"), ("hot", "30")], tiers
@@ -94,11 +97,56 @@ def what_is_deleted_or_came_back_is_counted_as_it_is(server):
     assert server.sql("SELECT tier FROM runs WHERE result_id = 'r02' GROUP BY tier") == [("cold",)]
 
 
+def given_logs(server):
+    """Logs of one container of each task of `ci`, of which those of first tasks are sealed, and one of `secret`."""
+    sources = []
+    for result in range(RESULTS):
+        for at in range(RECORDS):
+            name = f"ci/results/r{result:02}/logs/t{at}"
+            lines = [f"line {line}\n" for line in range(1 + result % 3)]
+            sources.append((name, f"pod-{result}", "step", at, lines, at == 0))
+    sources.append(("secret/results/s/logs/t", "pod", "step", 0, ["hidden\n"], True))
+    server.logs(sources)
+
+
+def logs_stay_when_records_move_and_join_with_them(server, before):
+    """The table is what it was before most records moved, whoever reads the files."""
+    tiers = server.sql("SELECT tier, count(*) FROM runs WHERE parent = 'ci' GROUP BY tier ORDER BY tier")
+    assert tiers == [("cold", "90"), ("hot", "30")], tiers
+    for archive in (False, True):
+        assert server.sql(ALL_LOGS, archive=archive) == before
+        joined = server.sql(
+            "SELECT count(*), sum(lines), count(sha256), count(*) FILTER (WHERE is_sealed) FROM logs"
+            " JOIN runs USING (parent, result_id, record_id) WHERE outcome = 'FAILURE' AND logs.parent = 'ci'",
+            who="reader",
+            archive=archive,
+        )
+        # Every third run failed, which is the first task of its result.
+        lines = sum(1 + result % 3 for result in range(RESULTS))
+        assert joined == [(str(RESULTS), str(lines), str(RESULTS), str(RESULTS))], joined
+        texts = server.sql("SELECT count(*) FROM logs JOIN records USING (parent, result_id, record_id)", archive=archive)
+        assert texts == [(str(LOGS),)], texts
+    one = server.sql(
+        "SELECT parent, namespace, cluster_id, pod, container, restart, lines, bytes, first_time, last_time, is_sealed,"
+        " holes, encode(sha256, 'hex') FROM logs WHERE result_id = 'r02' ORDER BY restart LIMIT 2"
+    )
+    digest = hashlib.sha256(b"line 0\nline 1\nline 2\n").hexdigest()
+    times = ("2020-01-01T00:00:00Z", "2020-01-01T00:00:02Z")
+    wanted = ("ci", "ci", "", "pod-2", "step", "0", "3", "21", *times, "true", "0", digest)
+    assert one[0] == wanted, one
+    assert one[1] == (*wanted[:5], "1", *wanted[6:10], "false", "0", ""), one
+    assert server.sql("SELECT count(*) FROM logs LIMIT 1", "-n", "secret") == [("1",)]
+    assert len(server.sql("SELECT pod FROM logs LIMIT 7")) == 7
+    with_files = sql("SELECT count(*) FROM logs", "--files", str(server.folder / "archive"), code=2)
+    assert "the table `logs` needs a server" in with_files and "--server" in with_files, with_files
+
+
 def duckdb_answers_the_same_of_the_same_files(server):
     folder = server.folder / "archive"
     statement = (
         "SELECT pipeline, count(*), count(*) FILTER (WHERE outcome = 'FAILURE'), sum(duration_us),"
-        " quantile_disc(duration_us, 0.5), quantile_disc(duration_us, 0.99) FROM {} GROUP BY pipeline ORDER BY pipeline"
+        " quantile_disc(duration_us, 0.5), quantile_disc(duration_us, 0.99) FROM {}"
+        " WHERE pipeline IS NOT NULL GROUP BY pipeline ORDER BY pipeline"
     )
     mine = sql(statement.format("records"), "--files", str(folder))
     table = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)"
@@ -145,6 +193,9 @@ def errors_say_what_was_wrong(server):
         ("SELECT count(*) FROM runs", 4, ["WHERE parent = 'PARENT'"], "reader"),
         ("SELECT count(*) FROM runs WHERE parent = 'secret'", 4, [], "reader"),
         ("SELECT count(*) FROM runs", 4, [], None),
+        ("SELECT count(*) FROM logs", 4, ["WHERE parent = 'PARENT'"], "reader"),
+        ("SELECT count(*) FROM logs WHERE parent IN ('ci', 'secret')", 4, [], "reader"),
+        ("SELECT text FROM logs", 2, ["text"], "root"),
     ]:
         said = server.sql(statement, who=who, code=code)
         assert all(part in said for part in parts) and said.startswith("error: "), (statement, said)
@@ -196,6 +247,7 @@ def clients_of_flight_sql_see_what_their_tokens_may(server, served):
     assert fetched(served, "SELECT count(*) FROM runs", "root") == [(wanted[0][0] + 1,)]
     header = {"adbc.flight.sql.rpc.call_header.hindsight-parent": "ci"}
     assert fetched(served, "SELECT count(*) FROM runs", "reader", **header) == wanted
+    assert fetched(served, "SELECT count(*) FROM logs WHERE parent = 'ci'", "reader") == [((RESULTS - 1) * RECORDS,)]
     # Nothing of another namespace, by whatever way it is asked for.
     for statement in [
         "SELECT * FROM runs",
@@ -203,6 +255,8 @@ def clients_of_flight_sql_see_what_their_tokens_may(server, served):
         "SELECT * FROM runs WHERE namespace = 'secret'",
         "SELECT * FROM records WHERE parent IN ('ci', 'secret')",
         "SELECT * FROM results",
+        "SELECT * FROM logs",
+        "SELECT * FROM logs WHERE namespace = 'secret'",
         "SELECT * FROM runs WHERE parent = 'ci' UNION ALL SELECT * FROM runs WHERE parent = 'secret'",
         "SELECT (SELECT count(*) FROM runs WHERE parent = 'secret')",
     ]:
@@ -224,7 +278,8 @@ def clients_of_flight_sql_list_tables_and_prepare(served):
         tables = opened.adbc_get_objects(depth="columns").read_all().to_pylist()
         schema = tables[0]["catalog_db_schemas"][0]
         found = {table["table_name"]: len(table["table_columns"]) for table in schema["db_schema_tables"]}
-        assert found["runs"] == 26 and set(found) == {"runs", "records", "results"}, found
+        assert found["runs"] == 26 and found["logs"] == 15, found
+        assert set(found) == {"runs", "records", "results", "logs"}, found
         with opened.cursor() as cursor:
             cursor.adbc_prepare("SELECT outcome, count(*) AS n FROM runs GROUP BY outcome ORDER BY outcome")
             cursor.execute("SELECT outcome, count(*) AS n FROM runs GROUP BY outcome ORDER BY outcome")
@@ -247,7 +302,11 @@ def main():
         served = None
         try:
             given(server)
+            given_logs(server)
+            logs = server.sql(ALL_LOGS)
+            assert len(logs) == LOGS, len(logs)
             check(rows_are_counted_once_while_they_move, server)
+            check(logs_stay_when_records_move_and_join_with_them, server, logs)
             check(answers_are_those_of_stats, server)
             check(columns_of_payloads_and_results_are_read, server)
             check(what_is_deleted_or_came_back_is_counted_as_it_is, server)

@@ -1,13 +1,17 @@
-//! Rows of messages: what a list tells of runs, records with their payloads, and results.
+//! Rows of messages: what lists tell of runs, records with their payloads, results and logs.
 
 use std::{collections::HashMap, sync::Arc};
 
 use datafusion::error::{DataFusionError, Result};
 use hindsight_archive::{CellValue, Row, RowValues};
 use hindsight_filter::model::{
-    Etag, Parent, Payload, Record, RecordName, ResultName, RunResult, Summary,
+    Etag, LogName, Parent, Payload, Record, RecordName, ResultName, RunResult, Summary,
 };
-use hindsight_proto::{time, v1::RunRow, v1alpha2 as pb};
+use hindsight_proto::{
+    time,
+    v1::{LogContainer, RunRow},
+    v1alpha2 as pb,
+};
 use jiff::Timestamp;
 
 use crate::columns::{Column, NAMESPACE, Rows, TIER};
@@ -233,8 +237,43 @@ pub(crate) fn of_result(rows: &mut Rows, result: &pb::Result) -> Result<()> {
     Ok(rows.push(&value)?)
 }
 
+/// Adds what is stored of a log.
+pub(crate) fn of_log(rows: &mut Rows, log: &LogContainer) -> Result<()> {
+    let name: LogName = parsed(&log.name)?;
+    let (record, result) = (name.record(), name.record().result());
+    let source = log.source.clone().unwrap_or_default();
+    let text = |text: &'_ str| (!text.is_empty()).then(|| CellValue::Text(text.to_owned().into()));
+    let digest = match log.sha256.as_slice() {
+        [] => None,
+        bytes => Some(<[u8; 32]>::try_from(bytes).map_err(|_other| {
+            let why = format!("a digest of {} bytes, want 32", bytes.len());
+            unclear(&format!("`{}`", log.name), why)
+        })?),
+    };
+    let value = |column: &Column| match column.info.name {
+        "parent" => text(result.parent().as_str()),
+        "result_id" => text(result.id()),
+        "record_id" => text(record.id()),
+        "cluster_id" => text(result.parent().cluster()?),
+        "pod" => text(&source.pod),
+        "container" => text(&source.container),
+        "restart" => Some(CellValue::Int(source.restart.into())),
+        "lines" => Some(CellValue::Int(log.lines)),
+        "bytes" => Some(CellValue::Int(log.bytes)),
+        "first_time" => at(log.first_time.as_ref()).map(CellValue::Time),
+        "last_time" => at(log.last_time.as_ref()).map(CellValue::Time),
+        "is_sealed" => Some(CellValue::Int(log.sealed.into())),
+        "holes" => Some(CellValue::Int(log.holes)),
+        "sha256" => digest.map(CellValue::Digest),
+        other => of_place(result.parent(), other, None),
+    };
+    Ok(rows.push(&value)?)
+}
+
 #[cfg(test)]
 mod tests {
+    use hindsight_proto::v1::LogSource;
+
     use super::*;
     use crate::columns::{HOT, Table};
 
@@ -308,5 +347,76 @@ mod tests {
             "",
         ];
         assert_eq!(row, wanted);
+    }
+
+    fn log(sealed: bool) -> LogContainer {
+        LogContainer {
+            name: "cluster/east/namespace/ci/results/r/logs/run".to_owned(),
+            source: Some(LogSource {
+                pod: "pod".to_owned(),
+                container: "step".to_owned(),
+                restart: 2,
+            }),
+            lines: 7,
+            bytes: 99,
+            first_time: Some(prost_types::Timestamp {
+                seconds: 1,
+                nanos: 0,
+            }),
+            sealed,
+            sha256: if sealed { vec![0xab; 32] } else { Vec::new() },
+            ..LogContainer::default()
+        }
+    }
+
+    #[test]
+    fn a_log_has_a_digest_once_it_is_sealed() {
+        let mut rows = Rows::new(Table::Logs.columns().to_vec());
+        of_log(&mut rows, &log(true)).unwrap();
+        of_log(&mut rows, &log(false)).unwrap();
+        let batch = rows.finish().unwrap();
+        assert_eq!(batch.schema(), Table::Logs.schema());
+        let text = arrow::util::pretty::pretty_format_batches(&[batch]).unwrap();
+        let text = text.to_string();
+        let row = |at| -> Vec<String> {
+            let line = text.lines().nth(at).unwrap().split('|');
+            line.map(|cell| cell.trim().to_owned()).collect()
+        };
+        let (parent, digest) = ("cluster/east/namespace/ci", "ab".repeat(32));
+        let wanted = |sealed: &str, digest: &str| {
+            let cells = [
+                "",
+                parent,
+                "r",
+                "run",
+                "east",
+                "pod",
+                "step",
+                "2",
+                "7",
+                "99",
+                "1970-01-01T00:00:01Z",
+                "",
+                sealed,
+                "0",
+                digest,
+                "ci",
+                "",
+            ];
+            cells.map(str::to_owned).to_vec()
+        };
+        assert_eq!(row(3), wanted("true", &digest));
+        assert_eq!(row(4), wanted("false", ""));
+    }
+
+    #[test]
+    fn a_digest_of_another_length_is_refused() {
+        let mut rows = Rows::new(Table::Logs.columns().to_vec());
+        let log = LogContainer {
+            sha256: vec![1, 2],
+            ..log(true)
+        };
+        let error = of_log(&mut rows, &log).unwrap_err().to_string();
+        assert!(error.contains("a digest of 2 bytes, want 32"), "{error}");
     }
 }
