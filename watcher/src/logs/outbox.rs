@@ -262,10 +262,13 @@ impl Outbox {
         self.release(state.files.drain(..).chain(state.files_out.drain(..)));
     }
 
-    /// Everything that waits, unless something is out already.
+    /// Everything that waits, unless something is out already, or some of it is still to be put on disk: lines that
+    /// are found there later follow what the server has only if none before them is in memory alone.
     pub(crate) fn take(&self) -> Option<Batch> {
         let mut state = self.state();
-        if state.is_out || state.is_over || (state.times.is_empty() && !state.ends) {
+        let is_spooled = self.disk.is_none() || state.is_cut || state.spooled == state.waiting();
+        let is_empty = state.times.is_empty() && !state.ends;
+        if state.is_out || state.is_over || is_empty || !is_spooled {
             return None;
         }
         state.spooled = Spooled {

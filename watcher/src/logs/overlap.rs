@@ -48,6 +48,12 @@ impl Overlap {
         is_stored
     }
 
+    /// Whether a line of this time follows the last stored one, which was not seen again: lines between them may be
+    /// missing.
+    pub(crate) fn is_passed(&self, time: i64) -> bool {
+        !self.is_found && self.last.is_some_and(|last| time > last)
+    }
+
     /// Whether the last stored line was seen again, so that nothing is missing after it.
     pub(crate) fn is_found(&self) -> bool {
         self.is_found
@@ -79,6 +85,15 @@ mod tests {
         assert_eq!(new(&[1, 2, 3], &[3, 4]), (vec![4], true));
         assert_eq!(new(&[1, 2, 3], &[5, 6]), (vec![5, 6], false));
         assert_eq!(new(&[1, 2, 3], &[]), (vec![], false));
+    }
+
+    #[test]
+    fn a_line_before_the_last_stored_one_shows_no_rotation() {
+        let mut overlap = Overlap::new(&[1, 3], false);
+        let read = [1, 2].map(|time| overlap.is_stored(time));
+        assert_eq!((read, overlap.is_passed(2)), ([true, false], false));
+        assert!(overlap.is_passed(4));
+        assert!(overlap.is_stored(3) && !overlap.is_passed(4));
     }
 
     #[test]

@@ -49,16 +49,17 @@ pub(super) struct Reading<'s> {
     pub(super) is_full: bool,
 }
 
-/// Puts what was read on disk, if there is a spool.
-pub(super) async fn spool(source: &Arc<Source>) {
+/// Puts what was read on disk, if there is a spool. Whether there was something to put there, which can be sent now.
+pub(super) async fn spool(source: &Arc<Source>) -> bool {
     if !source.outbox.is_to_spool() {
-        return;
+        return false;
     }
     let source = Arc::clone(source);
     let spooled = spawn_blocking(move || source.outbox.spool()).await;
     if let Err(error) = spooled {
         error!("lines of a log were not spooled: {error}");
     }
+    true
 }
 
 impl Reading<'_> {
@@ -104,7 +105,9 @@ impl Reading<'_> {
             };
             any = true;
             stream.as_mut().consume(count);
-            spool(self.source).await;
+            if spool(self.source).await {
+                self.shared.logs.has_lines(self.source);
+            }
             if self.is_full {
                 break Read::Full;
             }
@@ -128,7 +131,7 @@ impl Reading<'_> {
             mark(self.shared, self.source, Hole::Unreadable, &words);
             return;
         };
-        if !self.overlap.is_found() {
+        if self.overlap.is_passed(time) {
             mark(self.shared, self.source, Hole::Rotated, "");
             self.overlap = Overlap::new(&[], false);
         }

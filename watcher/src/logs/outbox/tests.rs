@@ -2,6 +2,36 @@
 
 use super::*;
 
+fn on_disk(folder: &std::path::Path) -> OnDisk {
+    let (spool, _left) = Spool::open(folder.to_owned(), 1 << 20).unwrap();
+    OnDisk::new(Arc::new(spool), AppendLogRequest::default())
+}
+
+/// The numbers of the lines that another watcher finds.
+fn found(folder: &std::path::Path) -> Vec<i64> {
+    let (spool, _left) = Spool::open(folder.to_owned(), 1 << 20).unwrap();
+    let files = spool.lines().left().into_iter();
+    let calls = files.flat_map(|file| spool.lines().read(file));
+    let lines = calls.filter_map(|call| call.lines);
+    let numbers = lines.flat_map(|of| numbered(&of).map(|line| line.number).collect::<Vec<_>>());
+    numbers.collect()
+}
+
+#[tokio::test]
+async fn lines_are_taken_once_they_are_on_disk_so_that_those_found_there_have_no_gap() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = on_disk(folder.path());
+    let (outbox, now) = (Outbox::new(7, 100, Some(50), Some(disk)), Instant::now());
+    outbox.push(Some(60), b"a\n", now);
+    assert!(outbox.take().is_none(), "it is in memory alone");
+    outbox.spool();
+    assert_eq!(outbox.take().unwrap().lines.first_line, 7);
+    outbox.push(Some(61), b"b\n", now);
+    outbox.spool();
+    drop(outbox);
+    assert_eq!(found(folder.path()), [7, 8]);
+}
+
 #[tokio::test]
 async fn lines_are_numbered_and_wait_until_they_are_stored() {
     let (outbox, now) = (Outbox::new(7, 100, Some(50), None), Instant::now());
