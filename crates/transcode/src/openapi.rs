@@ -312,7 +312,7 @@ mod tests {
         let described = described();
         let paths = described["paths"].as_object().unwrap();
         let operations: usize = paths.values().map(|p| p.as_object().unwrap().len()).sum();
-        assert_eq!(operations, 32);
+        assert_eq!(operations, 33);
         let mut found = Vec::new();
         references(&described, &mut found);
         assert!(found.len() > 11, "{found:?}");

@@ -231,8 +231,8 @@ mod tests {
             .map(|route| route.method.full_name().to_owned())
             .collect();
         assert_eq!(methods, routed);
-        assert_eq!(methods.len(), 32);
-        assert_eq!(routes.all().len(), 32);
+        assert_eq!(methods.len(), 33);
+        assert_eq!(routes.all().len(), 33);
     }
 
     #[test]
