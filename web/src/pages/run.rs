@@ -79,6 +79,13 @@ struct Stored {
     is_large: bool,
 }
 
+impl Stored {
+    fn is_wide(&self) -> bool {
+        let facts = self.facts.as_ref();
+        self.is_large || facts.is_some_and(|facts| facts.children > WIDE)
+    }
+}
+
 /// The page of a run. That of a run with many children begins before its tree is read, if it `may_begin`: the
 /// browser loads styles and shows the bar meanwhile. If there is no tree then, the page says so.
 pub(crate) async fn run(ask: &Ask, record: &str, may_begin: bool) -> Result<Made, Fault> {
@@ -90,8 +97,8 @@ pub(crate) async fn run(ask: &Ask, record: &str, may_begin: bool) -> Result<Made
         record: stored,
         is_large,
     };
-    let wide = stored.facts.as_ref().filter(|facts| facts.children > WIDE);
-    let Some(facts) = wide.filter(|_| may_begin) else {
+    let begins = may_begin && stored.is_wide();
+    let Some(facts) = stored.facts.as_ref().filter(|_| begins) else {
         return Ok(Made::Whole(whole(ask, record, stored).await?));
     };
     let frame = Frame::new(ask, facts.name.clone(), Place::Elsewhere);
@@ -101,14 +108,9 @@ pub(crate) async fn run(ask: &Ask, record: &str, may_begin: bool) -> Result<Made
 }
 
 async fn whole(ask: &Ask, record: &str, stored: Stored) -> Shown {
-    let Stored {
-        record: stored,
-        facts,
-        is_large,
-    } = stored;
-    let absent = is_large.then(|| ask.links.raw(record, "yaml"));
-    let is_wide = is_large || facts.as_ref().is_some_and(|facts| facts.children > WIDE);
-    let tree = ask.api.tree(record, is_wide).await?;
+    let tree = ask.api.tree(record, stored.is_wide()).await?;
+    let absent = stored.is_large.then(|| ask.links.raw(record, "yaml"));
+    let (stored, facts) = (stored.record, stored.facts);
     let empty = RunNode::default();
     let root = tree.nodes.first().unwrap_or(&empty);
     let (start, end) = (timestamp(root.start_time), timestamp(root.end_time));

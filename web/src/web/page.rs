@@ -1,7 +1,7 @@
 //! Which page an address has, and what it costs to make.
 
 use axum::body::Body;
-use axum::http::{HeaderName, Method, header, request::Parts};
+use axum::http::{Method, request::Parts};
 
 use super::reply::{begun, download, streamed};
 use super::{Inner, Reply};
@@ -101,11 +101,9 @@ impl Inner {
 
 /// Whether an answer may begin before all of it is known: a browser opens a page that it does not have.
 fn may_begin(parts: &Parts) -> bool {
-    let (has_tag, is_part) = (header::IF_NONE_MATCH, HeaderName::from_static("hx-request"));
-    parts.method == Method::GET
-        && ![has_tag, is_part]
-            .iter()
-            .any(|name| parts.headers.contains_key(name))
+    let (is_part, has_it) = ("hx-request", "if-none-match");
+    let has = |name| parts.headers.contains_key(name);
+    parts.method == Method::GET && !has(is_part) && !has(has_it)
 }
 
 fn shares(route: &Route) -> u32 {
