@@ -12,7 +12,7 @@ mod quota;
 mod search;
 mod texts;
 
-use hindsight_client::Logs;
+use hindsight_client::{Client, Logs, Options};
 use hindsight_logs::ends;
 use hindsight_proto::{
     v1::{
@@ -29,6 +29,15 @@ const BEGAN: i64 = 1_772_445_600_000_000;
 
 fn logs(server: &TestServer) -> Logs {
     server.client().logs()
+}
+
+/// The same for the caller with a token.
+fn logs_as(server: &TestServer, token: &str) -> Logs {
+    let options = Options {
+        token: Some(token.to_owned()),
+        ..Options::new(&server.url)
+    };
+    Client::new(&options).unwrap().logs()
 }
 
 /// The service of Tekton Results.

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use hindsight_client::{Client, Options};
 use hindsight_proto::v1::{ListLogsRequest, LogContainer};
 use tonic::Code;
 
-use super::{BEGAN, append, logs, message, seal, update_log};
+use super::{BEGAN, append, logs, logs_as, message, seal, update_log};
 use crate::support::{
     Database, TestServer,
     http::Http,
@@ -250,13 +249,7 @@ async fn a_caller_lists_logs_of_their_parents_alone() {
         ("auth_tokens_file", file.to_str().unwrap()),
     ];
     let server = TestServer::start_with(&database, &more).await;
-    let client = |token: &str| {
-        let options = Options {
-            token: Some(token.to_owned()),
-            ..Options::new(&server.url)
-        };
-        Client::new(&options).unwrap().logs()
-    };
+    let client = |token| logs_as(&server, token);
     let all = client("root")
         .list_logs(ask("-/results/-", 0))
         .await

@@ -9,7 +9,7 @@ use hindsight_proto::{
 };
 use tonic::{Code, Request, Status, metadata::MetadataValue, transport::Channel};
 
-use super::{append, logs, message, whole};
+use super::{append, logs, logs_as, message, whole};
 use crate::support::{
     Database, TestServer,
     server::{on_each, refused},
@@ -182,13 +182,7 @@ async fn logs_are_a_resource_of_their_own() {
         ("auth_tokens_file", file.to_str().unwrap()),
     ];
     let server = TestServer::start_with(&database, &more).await;
-    let client = |token: &str| {
-        let options = Options {
-            token: Some(token.to_owned()),
-            ..Options::new(&server.url)
-        };
-        Client::new(&options).unwrap().logs()
-    };
+    let client = |token| logs_as(&server, token);
     let name = "ci/results/r/logs/run";
     let sent = || tokio_stream::iter(vec![message(name, "step", 0, b"a\n")]);
     client("writer").append_log(sent()).await.unwrap();

@@ -22,7 +22,7 @@ use crate::{
         options::{Options, Schema, Synchronous},
     },
     seam::{Change, ListQuery},
-    sql::{access_path::AccessPath, dialect::Dialect, list},
+    sql::{access_path::AccessPath, dialect::Dialect, list, statement::Statement},
 };
 use hindsight_filter::{
     Order,
@@ -42,6 +42,13 @@ async fn connect(path: &Path) -> SqliteConnection {
     migrate::connect(File::at(path).options().create_if_missing(true))
         .await
         .unwrap()
+}
+
+/// The steps by which SQLite finds the rows of a statement.
+async fn plan_of(connection: &mut SqliteConnection, statement: &Statement) -> Vec<String> {
+    let explain = statement.prefixed("EXPLAIN QUERY PLAN ");
+    let rows = query(&explain).fetch_all(connection).await.unwrap();
+    rows.iter().map(|row| row.get(3)).collect()
 }
 
 /// Makes a database of ours with some rows in it, closed.
@@ -198,9 +205,7 @@ async fn first_pages_cost_the_page() {
     for (name, resource, wanted, path) in lists_that_cost_the_page() {
         for part in list::parts(resource, &wanted) {
             let statement = list::list(Dialect::Sqlite, resource, &wanted, part, path, 50).unwrap();
-            let explain = statement.prefixed("EXPLAIN QUERY PLAN ");
-            let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
-            let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
+            let plan = plan_of(&mut connection, &statement).await;
             let text = plan.join("\n");
             assert!(!text.contains("TEMP B-TREE"), "{name}:\n{text}");
             let bare = |line: &String| ["SCAN records", "SCAN results"].contains(&line.as_str());
@@ -216,9 +221,7 @@ async fn pages_of_logs_cost_the_page() {
     filled(&path).await;
     let mut connection = connect(&path).await;
     for (name, statement) in pages_of_logs() {
-        let explain = statement.prefixed("EXPLAIN QUERY PLAN ");
-        let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
-        let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
+        let plan = plan_of(&mut connection, &statement).await;
         let text = plan.join("\n");
         assert!(
             text.contains("SEARCH log_sources USING INDEX log_sources_by_name (result_row=?"),
@@ -247,9 +250,7 @@ async fn few_rows_are_found_by_their_own_index() {
             50,
         )
         .unwrap();
-        let explain = list.prefixed("EXPLAIN QUERY PLAN ");
-        let rows = query(&explain).fetch_all(&mut connection).await.unwrap();
-        let plan: Vec<String> = rows.iter().map(|row| row.get(3)).collect();
+        let plan = plan_of(&mut connection, &list).await;
         assert!(
             plan.iter().any(|line| line.contains(index)),
             "{index}: {plan:#?}"
