@@ -1,193 +1,354 @@
 //! Messages as JSON, in the spelling of a dialect: fields by number, keys of maps in order,
-//! zero values left out, whole numbers without a fraction.
+//! zero values left out, whole numbers without a fraction. It is written while the encoded message is
+//! read: nothing is built of it in between.
 
-use std::fmt::Display;
+use std::{borrow::Cow, collections::BTreeMap, fmt::Display};
 
 use base64::{display::Base64Display, engine::general_purpose::STANDARD};
-use prost_reflect::{
-    DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage as _, SerializeOptions, Value,
-};
-use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
+use hindsight_proto::time::LAST_SECOND;
+use prost_reflect::{DynamicMessage, EnumDescriptor, Kind, SerializeOptions, prost::Message as _};
+use serde::ser::{Error as _, Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 
-use super::dialect::{Dialect, Enums, Names};
+use super::{
+    dialect::{Dialect, Enums, Names},
+    shape::{self, Field, Form, Only, Repeats, Shape, Shapes},
+    wire::{self, Malformed, Value},
+};
 
 /// The largest whole number that a double still tells apart from its neighbours.
 const EXACT: f64 = 9_007_199_254_740_992.0;
+/// The first second of the year 1, which is the first of Protobuf, since 1970.
+const FIRST_SECOND: i64 = -62_135_596_800;
 
-/// A message that serializes as JSON.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Json<'a> {
-    pub(super) message: &'a DynamicMessage,
-    pub(super) dialect: &'a Dialect,
+/// An encoded message that serializes as JSON.
+struct Json<'a> {
+    bytes: &'a [u8],
+    shape: &'a Shape,
+    spelling: Spelling<'a>,
+}
+
+/// How messages are spelled.
+#[derive(Clone, Copy)]
+struct Spelling<'a> {
+    shapes: &'a Shapes,
+    dialect: &'a Dialect,
+}
+
+impl Shapes {
+    /// The JSON of an encoded message of the type that was added as `at`.
+    pub(super) fn json(
+        &self,
+        at: usize,
+        bytes: &[u8],
+        dialect: &Dialect,
+    ) -> Result<Vec<u8>, serde_json::Error> {
+        let json = Json {
+            bytes,
+            shape: self.shape(at),
+            spelling: Spelling {
+                shapes: self,
+                dialect,
+            },
+        };
+        let mut text = Vec::with_capacity(2 * bytes.len());
+        serde_json::to_writer(&mut text, &json)?;
+        Ok(text)
+    }
 }
 
 impl Serialize for Json<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let descriptor = self.message.descriptor();
-        match descriptor.full_name() {
-            "google.protobuf.Struct" => match self.only() {
-                Some(fields) => fields.serialize(serializer),
-                None => serializer.serialize_map(Some(0))?.end(),
-            },
-            "google.protobuf.ListValue" => match self.only() {
-                Some(values) => values.serialize(serializer),
-                None => serializer.serialize_seq(Some(0))?.end(),
-            },
-            "google.protobuf.Value" => match self.only() {
-                Some(value) => value.serialize(serializer),
-                None => serializer.serialize_none(),
-            },
-            name if name.starts_with("google.protobuf.") => {
-                let options = SerializeOptions::new()
-                    .use_proto_field_name(self.dialect.names == Names::Snake)
-                    .use_enum_numbers(self.dialect.enums == Enums::Number);
-                self.message.serialize_with_options(serializer, &options)
+        match &self.shape.form {
+            Form::Object => self.object(serializer),
+            Form::Only(without) => {
+                let all = wire::fields(self.bytes).map_err(S::Error::custom)?;
+                let same = all.chunk_by(|one, next| one.0 == next.0).last();
+                let same = same.and_then(|same| Some((self.shape.field(same[0].0)?, same)));
+                match (same, without) {
+                    (Some((field, same)), _) => {
+                        self.spelling.values(field, same).serialize(serializer)
+                    }
+                    (None, Only::Map) => serializer.serialize_map(Some(0))?.end(),
+                    (None, Only::List) => serializer.serialize_seq(Some(0))?.end(),
+                    (None, Only::Null) => serializer.serialize_none(),
+                }
             }
-            _ => {
-                let mut map = serializer.serialize_map(None)?;
-                let mut entry = |field: &FieldDescriptor, value: &Value| {
-                    let kind = field.kind();
-                    let item = self.item(value, &kind);
-                    match self.dialect.names {
-                        Names::Snake => map.serialize_entry(field.name(), &item),
-                        Names::Camel => map.serialize_entry(field.json_name(), &item),
-                    }
-                };
-                for (field, value) in self.message.fields() {
-                    entry(&field, value)?;
-                }
-                let kept = |field: &FieldDescriptor| self.dialect.kept.contains(&field.name());
-                for field in descriptor.fields().filter(kept) {
-                    if !self.message.has_field(&field) {
-                        entry(&field, &self.message.get_field(&field))?;
-                    }
-                }
-                map.end()
+            Form::Time => time(self.bytes, serializer),
+            Form::Known(descriptor) => {
+                let message = DynamicMessage::decode(descriptor.clone(), self.bytes);
+                let options = SerializeOptions::new()
+                    .use_proto_field_name(self.spelling.dialect.names == Names::Snake)
+                    .use_enum_numbers(self.spelling.dialect.enums == Enums::Number);
+                let message = message.map_err(S::Error::custom)?;
+                message.serialize_with_options(serializer, &options)
             }
         }
     }
 }
 
-impl<'a> Json<'a> {
-    /// The only field that is set.
-    fn only(&self) -> Option<Owned<'a>> {
-        let (field, value) = self.message.fields().next()?;
-        Some(Owned {
-            value,
-            kind: field.kind(),
-            dialect: self.dialect,
-        })
+impl Json<'_> {
+    fn object<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Spelling { dialect, .. } = self.spelling;
+        let all = wire::fields(self.bytes).map_err(S::Error::custom)?;
+        let mut map = serializer.serialize_map(None)?;
+        let mut entry = |field: &Field, all: &[(u32, Value<'_>)]| {
+            let values = self.spelling.values(field, all);
+            match dialect.names {
+                Names::Snake => map.serialize_entry(&field.name, &values),
+                Names::Camel => map.serialize_entry(&field.json_name, &values),
+            }
+        };
+        let is_set = |field: &Field, all: &[(u32, Value<'_>)]| {
+            let is_scalar = field.repeats == Repeats::Once && !field.has_presence;
+            all.last()
+                .is_some_and(|(_, last)| !is_scalar || !last.is_zero())
+        };
+        for same in all.chunk_by(|one, next| one.0 == next.0) {
+            let field = self.shape.field(same[0].0);
+            if let Some(field) = field.filter(|field| is_set(field, same)) {
+                entry(field, same)?;
+            }
+        }
+        for field in self.shape.named(dialect.kept) {
+            let mut same = all.chunk_by(|one, next| one.0 == next.0);
+            if !same.any(|same| same[0].0 == field.number && is_set(field, same)) {
+                entry(field, &[])?;
+            }
+        }
+        map.end()
     }
+}
 
-    fn item<'b>(&self, value: &'b Value, kind: &'b Kind) -> Item<'b>
+impl<'a> Spelling<'a> {
+    /// All that a message has of a field.
+    fn values<'b>(self, field: &'b Field, all: &'b [(u32, Value<'b>)]) -> Values<'b>
+    where
+        'a: 'b,
+    {
+        Values {
+            field,
+            all,
+            spelling: self,
+        }
+    }
+}
+
+/// The values of a field, of which there may be none.
+struct Values<'a> {
+    field: &'a Field,
+    all: &'a [(u32, Value<'a>)],
+    spelling: Spelling<'a>,
+}
+
+impl Serialize for Values<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.field.repeats {
+            Repeats::Once => {
+                let last = self.all.last();
+                let value = last.map_or_else(|| zero(&self.field.kind), |(_, value)| *value);
+                let value = match (&self.field.kind, self.all) {
+                    // Messages that follow each other are one.
+                    (Kind::Message(_), [_, _, ..]) => &self.joined().map_err(S::Error::custom)?,
+                    _ => return self.one(value).serialize(serializer),
+                };
+                self.one(Value::Bytes(value)).serialize(serializer)
+            }
+            Repeats::List => self.list(serializer),
+            Repeats::Map => self.map(serializer),
+        }
+    }
+}
+
+impl<'a> Values<'a> {
+    fn one<'b>(&'b self, value: Value<'b>) -> Item<'b>
     where
         'a: 'b,
     {
         Item {
             value,
-            kind,
-            dialect: self.dialect,
+            field: self.field,
+            spelling: self.spelling,
         }
     }
-}
 
-/// A value with its own kind.
-struct Owned<'a> {
-    value: &'a Value,
-    kind: Kind,
-    dialect: &'a Dialect,
-}
+    fn joined(&self) -> Result<Vec<u8>, Malformed> {
+        let parts = self.all.iter().map(|(_, part)| part.bytes());
+        Ok(parts.collect::<Result<Vec<_>, _>>()?.concat())
+    }
 
-impl Serialize for Owned<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let item = Item {
-            value: self.value,
-            kind: &self.kind,
-            dialect: self.dialect,
+    fn list<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let packed = shape::packed(&self.field.kind);
+        let mut list = serializer.serialize_seq(None)?;
+        for (_, value) in self.all {
+            match (packed, *value) {
+                (Some(kind), Value::Bytes(mut rest)) => {
+                    while !rest.is_empty() {
+                        let value = Value::take(kind, &mut rest).map_err(S::Error::custom)?;
+                        list.serialize_element(&self.one(value))?;
+                    }
+                }
+                (_, value) => list.serialize_element(&self.one(value))?,
+            }
+        }
+        list.end()
+    }
+
+    fn map<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entry = self.spelling.shapes.below(self.field);
+        let (Some(key), Some(value)) = (entry.field(1), entry.field(2)) else {
+            return Err(S::Error::custom("an entry of a map has no key or no value"));
         };
-        item.serialize(serializer)
+        let mut entries = BTreeMap::new();
+        for (_, bytes) in self.all {
+            let all = bytes.bytes().and_then(wire::fields);
+            let all = all.map_err(S::Error::custom)?;
+            let split = all.partition_point(|(number, _)| *number < value.number);
+            let name = all[..split].last().map(|(_, name)| *name);
+            let name = name.unwrap_or_else(|| zero(&key.kind));
+            let name = text_of(&key.kind, name).map_err(S::Error::custom)?;
+            entries.insert(name, all[split..].to_vec());
+        }
+        let mut map = serializer.serialize_map(Some(entries.len()))?;
+        for (name, all) in &entries {
+            map.serialize_entry(name, &self.spelling.values(value, all))?;
+        }
+        map.end()
     }
 }
 
-#[derive(Clone, Copy)]
+/// One value of a field.
 struct Item<'a> {
-    value: &'a Value,
-    kind: &'a Kind,
-    dialect: &'a Dialect,
+    value: Value<'a>,
+    field: &'a Field,
+    spelling: Spelling<'a>,
 }
 
 impl Serialize for Item<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.value {
-            Value::Bool(value) => serializer.serialize_bool(*value),
-            Value::I32(value) => serializer.serialize_i32(*value),
-            Value::U32(value) => serializer.serialize_u32(*value),
+        let (value, wrong) = (self.value, S::Error::custom::<Malformed>);
+        match &self.field.kind {
+            Kind::Bool => serializer.serialize_bool(value.varint().map_err(wrong)? != 0),
+            Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => {
+                let number = signed(&self.field.kind, value).map_err(wrong)?;
+                serializer.serialize_i64(number)
+            }
+            Kind::Uint32 | Kind::Fixed32 => {
+                let number = unsigned(&self.field.kind, value).map_err(wrong)?;
+                serializer.serialize_u64(number)
+            }
             // JavaScript would round them.
-            Value::I64(value) => serializer.collect_str(value),
-            Value::U64(value) => serializer.collect_str(value),
-            Value::F32(value) => number(f64::from(*value), value, serializer),
-            Value::F64(value) => number(*value, value, serializer),
-            Value::String(value) => serializer.serialize_str(value),
-            Value::Bytes(value) => serializer.collect_str(&Base64Display::new(value, &STANDARD)),
-            Value::EnumNumber(number) => self.enumerated(*number, serializer),
-            Value::Message(message) => Json {
-                message,
-                dialect: self.dialect,
+            Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
+                serializer.collect_str(&signed(&self.field.kind, value).map_err(wrong)?)
+            }
+            Kind::Uint64 | Kind::Fixed64 => {
+                serializer.collect_str(&unsigned(&self.field.kind, value).map_err(wrong)?)
+            }
+            Kind::Float => {
+                let value = f32::from_bits(value.fixed32().map_err(wrong)?);
+                number(f64::from(value), &value, serializer)
+            }
+            Kind::Double => {
+                let value = f64::from_bits(value.fixed64().map_err(wrong)?);
+                number(value, &value, serializer)
+            }
+            Kind::String => serializer.serialize_str(value.text().map_err(wrong)?),
+            Kind::Bytes => {
+                let bytes = value.bytes().map_err(wrong)?;
+                serializer.collect_str(&Base64Display::new(bytes, &STANDARD))
+            }
+            Kind::Enum(of) => {
+                let number = low(value.varint().map_err(wrong)?);
+                self.enumerated(of, number, serializer)
+            }
+            Kind::Message(_) => Json {
+                bytes: value.bytes().map_err(wrong)?,
+                shape: self.spelling.shapes.below(self.field),
+                spelling: self.spelling,
             }
             .serialize(serializer),
-            Value::List(values) => {
-                let mut list = serializer.serialize_seq(Some(values.len()))?;
-                for value in values {
-                    list.serialize_element(&Self { value, ..*self })?;
-                }
-                list.end()
-            }
-            Value::Map(entries) => {
-                let kind = match self.kind {
-                    Kind::Message(entry) => entry.map_entry_value_field().kind(),
-                    other => other.clone(),
-                };
-                let mut entries: Vec<_> = entries.iter().map(|(k, v)| (key(k), v)).collect();
-                entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-                let mut map = serializer.serialize_map(Some(entries.len()))?;
-                for (key, value) in entries {
-                    let item = Item {
-                        value,
-                        kind: &kind,
-                        dialect: self.dialect,
-                    };
-                    map.serialize_entry(&key, &item)?;
-                }
-                map.end()
-            }
         }
     }
 }
 
 impl Item<'_> {
-    fn enumerated<S: Serializer>(&self, number: i32, serializer: S) -> Result<S::Ok, S::Error> {
-        let Kind::Enum(of) = self.kind else {
-            return serializer.serialize_i32(number);
-        };
+    fn enumerated<S: Serializer>(
+        &self,
+        of: &EnumDescriptor,
+        number: i32,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         if of.full_name() == "google.protobuf.NullValue" {
             return serializer.serialize_none();
         }
-        match (self.dialect.enums, of.get_value(number)) {
+        match (self.spelling.dialect.enums, of.get_value(number)) {
             (Enums::Name, Some(value)) => serializer.serialize_str(value.name()),
             _ => serializer.serialize_i32(number),
         }
     }
 }
 
-fn key(key: &MapKey) -> String {
-    match key {
-        MapKey::String(text) => text.clone(),
-        MapKey::Bool(value) => value.to_string(),
-        MapKey::I32(value) => value.to_string(),
-        MapKey::I64(value) => value.to_string(),
-        MapKey::U32(value) => value.to_string(),
-        MapKey::U64(value) => value.to_string(),
+/// What a field of this kind has when a message does not say.
+fn zero(kind: &Kind) -> Value<'static> {
+    match kind {
+        Kind::Message(_) | Kind::String | Kind::Bytes => Value::Bytes(&[]),
+        Kind::Float | Kind::Fixed32 | Kind::Sfixed32 => Value::Fixed32(0),
+        Kind::Double | Kind::Fixed64 | Kind::Sfixed64 => Value::Fixed64(0),
+        _ => Value::Varint(0),
     }
+}
+
+/// A whole number that may be negative.
+fn signed(kind: &Kind, value: Value<'_>) -> Result<i64, Malformed> {
+    Ok(match kind {
+        Kind::Int32 => i64::from(low(value.varint()?)),
+        Kind::Int64 => value.varint()?.cast_signed(),
+        Kind::Sint32 | Kind::Sint64 => {
+            let value = value.varint()?;
+            (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+        }
+        Kind::Sfixed32 => i64::from(value.fixed32()?.cast_signed()),
+        Kind::Sfixed64 => value.fixed64()?.cast_signed(),
+        _ => return Err(Malformed::Type),
+    })
+}
+
+fn unsigned(kind: &Kind, value: Value<'_>) -> Result<u64, Malformed> {
+    match kind {
+        Kind::Uint32 | Kind::Uint64 => value.varint(),
+        Kind::Fixed32 => value.fixed32().map(u64::from),
+        Kind::Fixed64 => value.fixed64(),
+        _ => Err(Malformed::Type),
+    }
+}
+
+/// A number of 32 bits, of which negative ones are encoded with 64.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the encoding repeats the sign in the upper half"
+)]
+fn low(value: u64) -> i32 {
+    value as i32
+}
+
+/// A key of a map.
+fn text_of<'a>(kind: &Kind, value: Value<'a>) -> Result<Cow<'a, str>, Malformed> {
+    Ok(match kind {
+        Kind::String => value.text()?.into(),
+        Kind::Bool => (value.varint()? != 0).to_string().into(),
+        Kind::Uint32 | Kind::Uint64 | Kind::Fixed32 | Kind::Fixed64 => {
+            unsigned(kind, value)?.to_string().into()
+        }
+        _ => signed(kind, value)?.to_string().into(),
+    })
+}
+
+/// `2026-03-01T10:00:00Z`, with three, six or nine digits after the seconds if these are not zero.
+fn time<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    let time = prost_types::Timestamp::decode(bytes).map_err(S::Error::custom)?;
+    if !(FIRST_SECOND..=LAST_SECOND).contains(&time.seconds) {
+        return Err(S::Error::custom("a time is not of the years 1 to 9999"));
+    }
+    serializer.serialize_str(&time.to_string())
 }
 
 /// `5`, `2.5`, `"NaN"`. `written` is the number in its own precision.
@@ -212,134 +373,4 @@ fn number<S: Serializer>(
 }
 
 #[cfg(test)]
-mod tests {
-    use hindsight_proto::{FILE_DESCRIPTOR_SET, v1alpha2 as pb};
-    use prost_reflect::DescriptorPool;
-
-    use super::*;
-    use crate::dialect::TEKTON;
-
-    fn json(message: &DynamicMessage, dialect: &Dialect) -> String {
-        serde_json::to_string(&Json { message, dialect }).unwrap()
-    }
-
-    fn dynamic(name: &str, message: &impl prost_reflect::prost::Message) -> DynamicMessage {
-        let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).unwrap();
-        let mut dynamic = DynamicMessage::new(pool.get_message_by_name(name).unwrap());
-        dynamic.transcode_from(message).unwrap();
-        dynamic
-    }
-
-    fn time(nanos: i32) -> Option<prost_types::Timestamp> {
-        Some(prost_types::Timestamp {
-            seconds: 1_772_359_200,
-            nanos,
-        })
-    }
-
-    #[test]
-    fn a_message_is_spelled_as_its_dialect_says() {
-        let summary = pb::RecordSummary {
-            record: "ci/results/a/records/b".into(),
-            start_time: time(0),
-            end_time: time(123_456_000),
-            status: 3,
-            annotations: [("b", "2"), ("a", "")]
-                .map(|(k, v)| (k.to_owned(), v.to_owned()))
-                .into(),
-            ..Default::default()
-        };
-        let message = dynamic("tekton.results.v1alpha2.RecordSummary", &summary);
-        assert_eq!(
-            json(&message, &TEKTON),
-            r#"{"record":"ci/results/a/records/b","start_time":"2026-03-01T10:00:00Z","end_time":"2026-03-01T10:00:00.123456Z","status":"TIMEOUT","annotations":{"a":"","b":"2"}}"#
-        );
-        let other = Dialect {
-            names: Names::Camel,
-            enums: Enums::Number,
-            ..TEKTON
-        };
-        assert_eq!(
-            json(&message, &other),
-            r#"{"record":"ci/results/a/records/b","startTime":"2026-03-01T10:00:00Z","endTime":"2026-03-01T10:00:00.123456Z","status":3,"annotations":{"a":"","b":"2"}}"#
-        );
-        let unknown = pb::RecordSummary {
-            status: 77,
-            ..Default::default()
-        };
-        let message = dynamic("tekton.results.v1alpha2.RecordSummary", &unknown);
-        assert_eq!(json(&message, &TEKTON), r#"{"status":77}"#);
-    }
-
-    #[test]
-    fn times_have_no_more_digits_than_they_need() {
-        for (nanos, digits) in [
-            (0, ""),
-            (5_000_000, ".005"),
-            (5_000, ".000005"),
-            (5, ".000000005"),
-        ] {
-            let record = pb::Record {
-                create_time: time(nanos),
-                ..Default::default()
-            };
-            let message = dynamic("tekton.results.v1alpha2.Record", &record);
-            assert_eq!(
-                json(&message, &TEKTON),
-                format!(r#"{{"create_time":"2026-03-01T10:00:00{digits}Z"}}"#)
-            );
-        }
-    }
-
-    #[test]
-    fn whole_numbers_of_a_struct_have_no_fraction_and_its_nulls_stay() {
-        use prost_types::value::Kind as K;
-        let kinds = [
-            ("whole", Some(K::NumberValue(5.0))),
-            ("half", Some(K::NumberValue(-2.5))),
-            ("huge", Some(K::NumberValue(1e300))),
-            ("zero", Some(K::NumberValue(0.0))),
-            ("nan", Some(K::NumberValue(f64::NAN))),
-            ("none", Some(K::NullValue(0))),
-            ("unset", None),
-            ("no", Some(K::BoolValue(false))),
-            (
-                "list",
-                Some(K::ListValue(prost_types::ListValue::default())),
-            ),
-            ("map", Some(K::StructValue(prost_types::Struct::default()))),
-        ];
-        let fields = kinds
-            .into_iter()
-            .map(|(name, kind)| (name.to_owned(), prost_types::Value { kind }))
-            .collect();
-        let message = dynamic(
-            "tekton.results.v1alpha2.RecordListSummary",
-            &pb::RecordListSummary {
-                summary: vec![
-                    prost_types::Struct { fields },
-                    prost_types::Struct::default(),
-                ],
-            },
-        );
-        assert_eq!(
-            json(&message, &TEKTON),
-            r#"{"summary":[{"half":-2.5,"huge":1e+300,"list":[],"map":{},"nan":"NaN","no":false,"none":null,"unset":null,"whole":5,"zero":0},{}]}"#
-        );
-    }
-
-    #[test]
-    fn bytes_are_base64_and_what_is_zero_is_left_out() {
-        let record = pb::Record {
-            data: Some(pb::Any {
-                r#type: String::new(),
-                value: vec![0xfb, 0xff, 0xfe, 0x01].into(),
-            }),
-            ..Default::default()
-        };
-        let message = dynamic("tekton.results.v1alpha2.Record", &record);
-        assert_eq!(json(&message, &TEKTON), r#"{"data":{"value":"+//+AQ=="}}"#);
-        let empty = dynamic("tekton.results.v1alpha2.Record", &pb::Record::default());
-        assert_eq!(json(&empty, &TEKTON), "{}");
-    }
-}
+mod tests;

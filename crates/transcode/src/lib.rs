@@ -16,9 +16,11 @@ mod raw;
 mod replies;
 mod request;
 mod routes;
+mod shape;
 mod sse;
 mod template;
 mod unique;
+mod wire;
 
 use std::{sync::Arc, time::Duration};
 
@@ -33,13 +35,13 @@ use hindsight_proto::metadata::{
 };
 use hindsight_runtime::traces;
 use http_body_util::{BodyExt as _, Limited};
-use prost_reflect::{DescriptorPool, DynamicMessage, prost::Message as _};
+use prost_reflect::{DescriptorPool, prost::Message as _};
 use tonic::{Code, Status};
 use tracing::Instrument as _;
 
 use answer::Refusal;
-use json::Json;
 use routes::{NoRoute, Route, Routes};
+use shape::Shapes;
 
 pub use call::metadata as call_metadata;
 
@@ -134,7 +136,7 @@ impl Rest {
         let answer = request::segments(path).and_then(|segments| {
             let found = self.inner.routes.find(verb, &segments);
             let (route, _) = found.map_err(|_lost| Refusal::unknown_path())?;
-            render(route, reply, false)
+            render(route, &reply, false)
         });
         answer.unwrap_or_else(Refusal::into_response)
     }
@@ -218,7 +220,7 @@ impl Inner {
         let (reply, warnings) = call::ask(&self.grpc, &route.target, metadata, asked).await?;
         let gzip = answer::takes_gzip(&parts.headers);
         let route = route.clone();
-        let mut response = work(reply.len(), move || render(&route, reply, gzip)).await?;
+        let mut response = work(reply.len(), move || render(&route, &reply, gzip)).await?;
         for warning in warnings {
             response.headers_mut().append(WARNING, warning);
         }
@@ -288,21 +290,14 @@ async fn work<T: Send + 'static>(size: usize, work: impl FnOnce() -> T + Send + 
         .expect("conversion does not panic")
 }
 
-fn render(route: &Route, reply: Bytes, gzip: bool) -> Result<Response<Body>, Refusal> {
-    let broken = |error: String| Refusal::internal(format!("a reply has no JSON: {error}"));
-    let message = DynamicMessage::decode(route.method.output(), reply)
-        .map_err(|error| broken(error.to_string()))?;
-    Ok(answer::packed(json_of(route, &message)?, gzip))
+fn render(route: &Route, reply: &[u8], gzip: bool) -> Result<Response<Body>, Refusal> {
+    Ok(answer::packed(json_of(route, reply)?, gzip))
 }
 
-/// A reply as JSON.
-fn json_of(route: &Route, message: &DynamicMessage) -> Result<Vec<u8>, Refusal> {
-    let json = Json {
-        message,
-        dialect: &route.dialect,
-    };
-    serde_json::to_vec(&json)
-        .map_err(|error| Refusal::internal(format!("a reply has no JSON: {error}")))
+/// An encoded reply as JSON.
+fn json_of(route: &Route, reply: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let json = route.shapes.json(route.reply, reply, &route.dialect);
+    json.map_err(|error| Refusal::internal(format!("a reply has no JSON: {error}")))
 }
 
 /// What goes beside the message: the metadata of the headers, the parts asked for, and the name
@@ -340,12 +335,9 @@ fn metadata(
 /// `None` if `descriptors` have no such message or the bytes are not one.
 pub fn document(descriptors: &[u8], name: &str, message: &[u8]) -> Option<Vec<u8>> {
     let pool = DescriptorPool::decode(descriptors).ok()?;
-    let message = DynamicMessage::decode(pool.get_message_by_name(name)?, message).ok()?;
-    let json = Json {
-        message: &message,
-        dialect: &dialect::HINDSIGHT,
-    };
-    serde_json::to_vec(&json).ok()
+    let mut shapes = Shapes::default();
+    let at = shapes.add(&pool.get_message_by_name(name)?);
+    shapes.json(at, message, &dialect::HINDSIGHT).ok()
 }
 
 /// Of which trace a request is a part; empty if it does not say.

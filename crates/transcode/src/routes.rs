@@ -1,6 +1,8 @@
 //! The routes, read from the `google.api.http` options of the descriptors, so that they cannot
 //! drift from the services.
 
+use std::sync::Arc;
+
 use axum::http::{Method, uri::PathAndQuery};
 use prost_reflect::{
     DescriptorPool, DynamicMessage, ExtensionDescriptor, FieldDescriptor, Kind, MessageDescriptor,
@@ -10,6 +12,7 @@ use prost_reflect::{
 use super::{
     Error,
     dialect::Dialect,
+    shape::Shapes,
     template::{Capture, Template},
 };
 
@@ -25,6 +28,9 @@ pub(super) struct Route {
     pub(super) method: MethodDescriptor,
     /// Where gRPC reaches the method.
     pub(super) target: PathAndQuery,
+    /// What replies are made of, those of this method among them.
+    pub(super) shapes: Arc<Shapes>,
+    pub(super) reply: usize,
 }
 
 /// What the body of a request is.
@@ -56,13 +62,19 @@ impl Routes {
         let option = pool
             .get_extension_by_name("google.api.http")
             .ok_or(Error::NoOption)?;
-        let mut routes = Vec::new();
-        for method in pool
-            .services()
+        let services = pool.services();
+        let methods: Vec<_> = services
             .flat_map(|s| s.methods().collect::<Vec<_>>())
-        {
+            .collect();
+        let mut shapes = Shapes::default();
+        let replies = methods.iter().map(|method| shapes.add(&method.output()));
+        let replies: Vec<_> = replies.collect();
+        let shapes = Arc::new(shapes);
+        let mut routes = Vec::new();
+        for (method, reply) in methods.into_iter().zip(replies) {
             for rule in rules(&method, &option) {
-                routes.push(route(&method, &rule).map_err(|why| Error::Rule {
+                let reply = (Arc::clone(&shapes), reply);
+                routes.push(route(&method, &rule, reply).map_err(|why| Error::Rule {
                     method: method.full_name().to_owned(),
                     why,
                 })?);
@@ -111,7 +123,11 @@ fn rules(method: &MethodDescriptor, option: &ExtensionDescriptor) -> Vec<Dynamic
     std::iter::once(rule).chain(more).cloned().collect()
 }
 
-fn route(method: &MethodDescriptor, rule: &DynamicMessage) -> Result<Route, &'static str> {
+fn route(
+    method: &MethodDescriptor,
+    rule: &DynamicMessage,
+    (shapes, reply): (Arc<Shapes>, usize),
+) -> Result<Route, &'static str> {
     if method.is_client_streaming() {
         return Err("streams of requests have no JSON form");
     }
@@ -161,6 +177,8 @@ fn route(method: &MethodDescriptor, rule: &DynamicMessage) -> Result<Route, &'st
         body,
         method: method.clone(),
         target: target.parse().map_err(|_odd| "its name is not a path")?,
+        shapes,
+        reply,
     })
 }
 

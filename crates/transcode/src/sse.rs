@@ -13,9 +13,8 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body::Frame;
-use prost_reflect::{DynamicMessage, Value};
 
-use super::{answer::Refusal, json_of, replies::Replies, routes::Route};
+use super::{answer::Refusal, json_of, replies::Replies, routes::Route, wire};
 
 pub(super) const CONTENT_TYPE: &str = "text/event-stream";
 /// The field that says from where a stream goes on, in requests and in replies.
@@ -75,7 +74,7 @@ impl HttpBody for Events {
             return given(RETRY);
         }
         let event = match ready!(self.replies.poll_message(cx)) {
-            Ok(Some(message)) => event(&self.route, message),
+            Ok(Some(message)) => event(&self.route, &message),
             Ok(None) => return Poll::Ready(None),
             Err(refusal) => Err(refusal),
         };
@@ -91,12 +90,9 @@ fn given(text: impl Into<Bytes>) -> Poll<Option<Result<Frame<Bytes>, axum::Error
 }
 
 /// The event of a message. JSON has no line breaks, and a cursor with one is left out.
-fn event(route: &Route, message: Bytes) -> Result<Vec<u8>, Refusal> {
-    let message = DynamicMessage::decode(route.method.output(), message)
-        .map_err(|error| Refusal::internal(format!("a reply has no JSON: {error}")))?;
+fn event(route: &Route, message: &[u8]) -> Result<Vec<u8>, Refusal> {
     let mut event = Vec::new();
-    let cursor = message.get_field_by_name(CURSOR);
-    if let Some(Value::String(cursor)) = cursor.as_deref()
+    if let Some(cursor) = cursor(route, message)
         && !cursor.contains(['\n', '\r', '\0'])
     {
         event.extend_from_slice(b"id: ");
@@ -104,9 +100,17 @@ fn event(route: &Route, message: Bytes) -> Result<Vec<u8>, Refusal> {
         event.push(b'\n');
     }
     event.extend_from_slice(b"data: ");
-    event.extend(json_of(route, &message)?);
+    event.extend(json_of(route, message)?);
     event.extend_from_slice(b"\n\n");
     Ok(event)
+}
+
+/// The field of a reply that says from where the stream goes on, if the reply has one.
+fn cursor<'a>(route: &Route, message: &'a [u8]) -> Option<&'a str> {
+    let number = route.method.output().get_field_by_name(CURSOR)?.number();
+    let fields = wire::fields(message).ok()?;
+    let mut cursors = fields.iter().filter(|(field, _)| *field == number);
+    cursors.next_back()?.1.text().ok()
 }
 
 /// The last event of a stream that fails.
