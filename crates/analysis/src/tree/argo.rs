@@ -190,7 +190,7 @@ fn of(id: &str, value: &Value) -> FlowNode {
         attempt: 1,
         ..Node::default()
     };
-    let code = value.pointer("/outputs/exitCode").and_then(Value::as_str);
+    let code = json::at(value, "/outputs/exitCode").and_then(Value::as_str);
     if let Some(code) = code.and_then(|code| code.parse().ok()) {
         node.steps.push(Step {
             name: "main".to_owned(),

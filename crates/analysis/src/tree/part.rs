@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hindsight_run::View;
+use hindsight_run::{View, json};
 use serde_json::Value;
 
 use super::{
@@ -56,7 +56,7 @@ impl Part {
         let steps = steps::of(status);
         let tries = status.get("retriesStatus").and_then(Value::as_array);
         let tries = tries.map_or(0, Vec::len);
-        let retries = object.pointer("/spec/retries").and_then(Value::as_u64);
+        let retries = json::at(object, "/spec/retries").and_then(Value::as_u64);
         // Each attempt begins anew; the run has the times of the last one.
         let began = steps.iter().filter_map(|step| step.started).min();
         let node = Node {
@@ -174,16 +174,16 @@ fn references(object: &Value, status: &Value) -> Vec<Reference> {
 
 /// The name of the RayCluster that a RayJob ran on: its own, or one that it selects by `ray.io/cluster`.
 pub fn ray_cluster(object: &Value) -> Option<&str> {
-    let is_job = object.get("kind").and_then(Value::as_str) == Some("RayJob");
-    let text = |at| {
-        object
-            .pointer(at)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-    };
-    text("/status/rayClusterName")
-        .or_else(|| text("/spec/clusterSelector/ray.io~1cluster"))
-        .filter(|_| is_job)
+    if object.get("kind").and_then(Value::as_str) != Some("RayJob") {
+        return None;
+    }
+    let own = json::at(object, "/status/rayClusterName");
+    let selector = json::at(object, "/spec/clusterSelector");
+    let selected = selector.and_then(|selector| selector.get("ray.io/cluster"));
+    [own, selected]
+        .into_iter()
+        .filter_map(|name| name?.as_str())
+        .find(|name| !name.is_empty())
 }
 
 fn skipped(status: &Value) -> Vec<(String, String)> {

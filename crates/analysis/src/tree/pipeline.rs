@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hindsight_run::json;
 use serde_json::Value;
 
 use super::{MAX_NODES, MAX_STEPS};
@@ -18,7 +19,7 @@ pub(super) struct Waits {
 /// What the tasks of the PipelineRun wait for, by their names.
 pub(super) fn of(object: &Value) -> BTreeMap<String, Waits> {
     let spec = ["/status/pipelineSpec", "/spec/pipelineSpec"];
-    let spec = spec.iter().find_map(|path| object.pointer(path));
+    let spec = spec.iter().find_map(|path| json::at(object, path));
     let mut found = BTreeMap::new();
     for (key, finally) in [("tasks", false), ("finally", true)] {
         let tasks = spec.and_then(|spec| spec.get(key)?.as_array());

@@ -1,6 +1,7 @@
 //! The steps of a TaskRun.
 
 use hindsight_proto::time;
+use hindsight_run::json;
 use serde_json::Value;
 
 use super::{MAX_MESSAGE, MAX_NAME, MAX_STEPS, State, Step, cut};
@@ -17,11 +18,11 @@ fn step(step: &Value) -> Step {
     let name = cut(&text(step.get("name")), MAX_NAME);
     let why = text(step.get("terminationReason"));
     let Some(end) = step.get("terminated") else {
-        let began = step.pointer("/running/startedAt").and_then(Value::as_str);
+        let began = json::at(step, "/running/startedAt").and_then(Value::as_str);
         return Step {
             name,
-            reason: cut(&text(step.pointer("/waiting/reason")), MAX_NAME),
-            message: message(&text(step.pointer("/waiting/message"))),
+            reason: cut(&text(json::at(step, "/waiting/reason")), MAX_NAME),
+            message: message(&text(json::at(step, "/waiting/message"))),
             started: began.and_then(time::parse),
             ..Step::default()
         };

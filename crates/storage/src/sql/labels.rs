@@ -130,8 +130,14 @@ pub(crate) fn first_stored(query: &ListQuery, units: &[Unit]) -> Statement {
     out.bind(bind(|unit| unit.number)).push("::bigint[], ");
     out.bind(bind(|unit| unit.first)).push("::bigint[], ");
     out.bind(bind(|unit| unit.last)).push("::bigint[]");
-    // Not an EXISTS, of which PostgreSQL would make a join, in another order.
-    out.push(") AS unit (number, since, until) WHERE (SELECT 1 FROM records WHERE ");
+    // Not EXISTS, of which PostgreSQL would make joins, in another order; and a CASE, because what was
+    // stored at all is asked of a tree in a tenth of the time, and nothing was in many of them.
+    out.push(") AS unit (number, since, until) WHERE CASE WHEN ");
+    out.push("(SELECT 1 FROM records WHERE create_us BETWEEN since AND until");
+    if let ParentPattern::Exact(parent) = &query.scope.parent {
+        out.push(" AND parent = ").bind(parent.as_str());
+    }
+    out.push(" LIMIT 1) = 1 THEN (SELECT 1 FROM records WHERE ");
     out.push(STORED_AT);
     out.push(" BETWEEN since AND until");
     out.push(STORED).push("ARRAY[number]");
@@ -146,7 +152,7 @@ pub(crate) fn first_stored(query: &ListQuery, units: &[Unit]) -> Statement {
             Writer::new(Dialect::Postgres, Resource::Records, &mut out).test(test);
         }
     }
-    out.push(" LIMIT 1) = 1 LIMIT 1");
+    out.push(" LIMIT 1) = 1 END LIMIT 1");
     out
 }
 
