@@ -14,6 +14,7 @@ mod group;
 mod migrate;
 mod open;
 mod place;
+mod pool;
 #[cfg(test)]
 mod pools;
 mod reader;
@@ -23,12 +24,19 @@ mod tests;
 mod together;
 
 use async_trait::async_trait;
-use sqlx::{Connection, Executor, PgPool, pool::PoolConnection, postgres::PgConnection};
+use sqlx::{Connection, Executor, postgres::PgConnection};
 use tokio::runtime::Handle;
 
 use self::{
-    analyze::AnalyzeTrigger, batch::RETRIES, bind::query, errors::classify, group::Groups,
-    place::Place, reader::PooledReader, together::each,
+    analyze::AnalyzeTrigger,
+    batch::RETRIES,
+    bind::query,
+    errors::classify,
+    group::Groups,
+    place::Place,
+    pool::{Lease, Pool},
+    reader::PooledReader,
+    together::each,
 };
 use super::{Beside, Database, Reader, Work};
 use crate::{
@@ -50,25 +58,21 @@ const MOMENT: &str = "SELECT pg_export_snapshot()";
 pub(crate) struct Postgres {
     place: Place,
     /// For writes, reads of one row and everything else that is short.
-    pool: PgPool,
+    pool: Pool,
     groups: Groups,
     /// For what may take long, so that it takes no connection from what is short.
-    long: PgPool,
+    long: Pool,
     /// Where connections live: one that a query of low priority opens may serve others later.
     home: Handle,
     growth: AnalyzeTrigger,
 }
 
 impl Postgres {
-    async fn connection(&self) -> Result<PoolConnection<sqlx::Postgres>, Error> {
+    async fn connection(&self) -> Result<Lease, Error> {
         self.connection_of(&self.pool, Priority::Normal).await
     }
 
-    async fn connection_of(
-        &self,
-        pool: &PgPool,
-        priority: Priority,
-    ) -> Result<PoolConnection<sqlx::Postgres>, Error> {
+    async fn connection_of(&self, pool: &Pool, priority: Priority) -> Result<Lease, Error> {
         let acquired = match priority {
             Priority::Normal => pool.acquire().await,
             Priority::Low => {
@@ -188,7 +192,7 @@ impl Database for Postgres {
     }
 
     fn connections(&self) -> Connections {
-        Connections::of(&self.pool) + Connections::of(&self.long)
+        self.pool.connections() + self.long.connections()
     }
 
     async fn close(&self) {

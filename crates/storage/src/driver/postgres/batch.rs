@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::{Connection, PgPool, Row, postgres::PgConnection};
+use sqlx::{Connection, Row, postgres::PgConnection};
 
 use super::{
     bind::query,
     errors::{self, classify},
+    pool::Pool,
 };
 use crate::{
     codec::{
@@ -31,7 +32,7 @@ pub(super) const MOST_BYTES: usize = 8 << 20;
 const QUEUES: i32 = 0x6873_7772;
 
 /// Does a batch, again where it lost against others.
-pub(super) async fn commit(pool: &PgPool, changes: &[PreparedChange]) -> Result<(), Error> {
+pub(super) async fn commit(pool: &Pool, changes: &[PreparedChange]) -> Result<(), Error> {
     let mut left = RETRIES;
     loop {
         match attempt(pool, changes).await {
@@ -46,7 +47,7 @@ pub(super) async fn commit(pool: &PgPool, changes: &[PreparedChange]) -> Result<
 }
 
 /// Tries a batch once.
-async fn attempt(pool: &PgPool, changes: &[PreparedChange]) -> Result<(), Failure> {
+async fn attempt(pool: &Pool, changes: &[PreparedChange]) -> Result<(), Failure> {
     let failed = |what| move |error| Failure::Driver(what, error);
     let mut connection = pool.acquire().await.map_err(failed("connecting"))?;
     match changes {
@@ -56,7 +57,13 @@ async fn attempt(pool: &PgPool, changes: &[PreparedChange]) -> Result<(), Failur
             | PreparedChange::ExpireResult(..)
             | PreparedChange::ArchiveResult(..),
         ] => {}
-        [ready] => return change(&mut connection, ready).await,
+        [ready] => {
+            let outcome = change(&mut connection, ready).await;
+            if !matches!(outcome, Err(Failure::Driver(..))) {
+                connection.give_back();
+            }
+            return outcome;
+        }
         _ => {}
     }
     let mut tx = connection
@@ -70,7 +77,11 @@ async fn attempt(pool: &PgPool, changes: &[PreparedChange]) -> Result<(), Failur
         .await
         .map_err(failed("queueing up to write"))?;
     match all(&mut tx, changes).await {
-        Ok(()) => tx.commit().await.map_err(failed("committing")),
+        Ok(()) => {
+            tx.commit().await.map_err(failed("committing"))?;
+            connection.give_back();
+            Ok(())
+        }
         Err(failure) => {
             // Before the answer, so that nothing is locked any more when it arrives.
             if let Err(error) = tx.rollback().await {

@@ -12,11 +12,11 @@ use std::{
     time::Duration,
 };
 
-use sqlx::PgPool;
 use tokio::{runtime::Handle, sync::oneshot};
 
 use super::{
     batch::{MOST_BYTES, commit},
+    pool::Pool,
     together::{Kind, each},
 };
 use crate::{codec::row::PreparedChange, seam::Error};
@@ -33,7 +33,7 @@ const HEAVY: usize = 256 << 10;
 /// What waits, by kind. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct Groups {
-    pool: PgPool,
+    pool: Pool,
     /// Where batches are done, whichever runtime their callers are of.
     home: Handle,
     queues: Arc<[Mutex<Queue>; 3]>,
@@ -69,7 +69,7 @@ struct UnderWay {
 }
 
 impl Groups {
-    pub(super) fn new(pool: PgPool, home: Handle) -> Self {
+    pub(super) fn new(pool: Pool, home: Handle) -> Self {
         Self {
             pool,
             home,

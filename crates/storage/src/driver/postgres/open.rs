@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sqlx::{
-    ConnectOptions, Connection, Executor, PgPool, Row,
+    ConnectOptions, Connection, Executor, Row,
     postgres::{PgConnectOptions, PgConnection, PgPoolOptions},
 };
 
@@ -14,6 +14,7 @@ use super::{
     group::Groups,
     migrate,
     place::{self, Place},
+    pool::Pool,
     reader::WATCHED,
 };
 use crate::{
@@ -120,10 +121,10 @@ pub(super) async fn open_within(
 }
 
 /// At most so many connections, opened as they are needed.
-fn pool(connect: PgConnectOptions, most: u32, options: &Options, greeting: &'static str) -> PgPool {
+fn pool(connect: PgConnectOptions, most: u32, options: &Options, greeting: &'static str) -> Pool {
     // The server ends what takes longer, also for callers who have no deadline.
     let timeout = format!("{}ms", options.statement_timeout.as_millis());
-    PgPoolOptions::new()
+    let pool = PgPoolOptions::new()
         .max_connections(most)
         .acquire_timeout(options.wait)
         .test_before_acquire(false)
@@ -149,7 +150,8 @@ fn pool(connect: PgConnectOptions, most: u32, options: &Options, greeting: &'sta
                 connection.execute(PLANNING).await.map(drop)
             })
         })
-        .connect_lazy_with(connect)
+        .connect_lazy_with(connect);
+    Pool::new(pool)
 }
 
 /// Connects, and looks at what is there.

@@ -37,7 +37,7 @@ async fn ten_long_statements_leave_writes_and_readiness_answering() {
     };
     let mut long = Vec::new();
     for _ in 0..10 {
-        let pool = store.db.long.clone();
+        let pool = store.db.long.inner().clone();
         long.push(tokio::spawn(async move {
             pool.execute("SELECT pg_sleep(600)").await.map(drop)
         }));
@@ -46,7 +46,7 @@ async fn ten_long_statements_leave_writes_and_readiness_answering() {
                    query LIKE 'SELECT pg_sleep%' AND state = 'active'";
     loop {
         let count = sqlx::query_scalar::<_, i64>(at_work);
-        if count.fetch_one(&store.db.pool).await.unwrap() == 4 {
+        if count.fetch_one(store.db.pool.inner()).await.unwrap() == 4 {
             break;
         }
     }
@@ -87,7 +87,7 @@ async fn a_statement_that_takes_longer_than_it_may_is_ended_and_said_to_be_too_s
     let Some((store, database)) = opened(options).await else {
         return;
     };
-    for pool in [&store.db.pool, &store.db.long] {
+    for pool in [store.db.pool.inner(), store.db.long.inner()] {
         let error = pool.execute("SELECT pg_sleep(600)").await.unwrap_err();
         let error = classify("sleeping", error);
         assert!(matches!(error, Error::TooSlow { .. }), "{error:?}");
@@ -110,9 +110,9 @@ async fn a_lock_that_was_waited_for_in_vain_may_be_had_another_time() {
     let Some((store, database)) = opened(options).await else {
         return;
     };
-    let mut holder = store.db.pool.begin().await.unwrap();
+    let mut holder = store.db.pool.inner().begin().await.unwrap();
     holder.execute("LOCK TABLE indexed_paths").await.unwrap();
-    let mut other = store.db.pool.begin().await.unwrap();
+    let mut other = store.db.pool.inner().begin().await.unwrap();
     let wait = "SET LOCAL lock_timeout = '10ms'; SELECT count(*) FROM indexed_paths";
     let error = sqlx::raw_sql(wait).execute(&mut *other).await.unwrap_err();
     let error = classify("looking", error);

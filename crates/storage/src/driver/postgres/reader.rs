@@ -7,9 +7,9 @@ use std::{
 
 use async_trait::async_trait;
 use futures::TryStreamExt as _;
-use sqlx::{AssertSqlSafe, Executor as _, Postgres, pool::PoolConnection, postgres::PgConnection};
+use sqlx::{AssertSqlSafe, Executor as _, postgres::PgConnection};
 
-use super::{bind::query, errors::classify};
+use super::{bind::query, errors::classify, pool::Lease};
 use crate::{
     driver::{Purpose, Reader, each},
     seam::Error,
@@ -36,13 +36,13 @@ pub(super) const WATCHED: &str = "SELECT set_config(name, '1s', false) FROM pg_s
 /// statement runs, which ends that.
 #[derive(Debug)]
 pub(super) struct PooledReader {
-    connection: Option<PoolConnection<Postgres>>,
+    connection: Option<Lease>,
     in_transaction: bool,
     what: &'static str,
 }
 
 impl PooledReader {
-    pub(super) fn new(connection: PoolConnection<Postgres>, what: &'static str) -> Self {
+    pub(super) fn new(connection: Lease, what: &'static str) -> Self {
         Self {
             connection: Some(connection),
             in_transaction: false,
@@ -95,7 +95,9 @@ impl Reader for PooledReader {
     }
 
     async fn release(mut self: Box<Self>) {
-        self.connection.take();
+        if let (Some(connection), false) = (self.connection.take(), self.in_transaction) {
+            connection.give_back();
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use sqlx::{
 use super::{
     bind::query,
     open::{misfit, open_within},
+    pool::Pool,
     reader::{PooledReader, WATCHED},
 };
 use crate::{
@@ -348,7 +349,7 @@ async fn commits_are_durable_where_the_default_is_not() {
         };
         let (store, opening) = super::open(&database.url(), &options).await.unwrap();
         let row = sqlx::query("SHOW synchronous_commit")
-            .fetch_one(&store.pool)
+            .fetch_one(store.pool.inner())
             .await
             .unwrap();
         assert_eq!(row.get::<String, _>(0), level);
@@ -375,6 +376,7 @@ async fn a_statement_that_nobody_waits_for_ends_soon() {
         .connect(&database.url())
         .await
         .unwrap();
+    let pool = Pool::new(pool);
     let mut lent = PooledReader::new(pool.acquire().await.unwrap(), "waiting");
     let asked = sqlx::query("SELECT pg_sleep(600)").execute(&mut *lent);
     let short = std::time::Duration::from_millis(50);

@@ -3,12 +3,13 @@
 
 use std::collections::HashSet;
 
-use sqlx::{PgPool, Row, postgres::PgConnection};
+use sqlx::{Row, postgres::PgConnection};
 
 use super::{
     batch::{Failure, MOST_BYTES, MOST_ROWS, RETRIES, change, commit},
     bind::query,
     errors,
+    pool::Pool,
 };
 use crate::{
     codec::row::{PreparedChange, RecordRow},
@@ -54,7 +55,7 @@ impl Kind {
 }
 
 /// Does each change by itself and says what became of it, in order; no two are about one row.
-pub(super) async fn each(pool: &PgPool, changes: &[PreparedChange]) -> Vec<Result<(), Error>> {
+pub(super) async fn each(pool: &Pool, changes: &[PreparedChange]) -> Vec<Result<(), Error>> {
     let mut outcomes: Vec<Option<Result<(), Error>>> = Vec::new();
     outcomes.resize_with(changes.len(), || None);
     for kind in [Kind::NewResults, Kind::NewRecords, Kind::Records] {
@@ -81,7 +82,7 @@ pub(super) async fn each(pool: &PgPool, changes: &[PreparedChange]) -> Vec<Resul
     all
 }
 
-async fn together(pool: &PgPool, kind: Kind, jobs: &[&PreparedChange]) -> Vec<Result<(), Error>> {
+async fn together(pool: &Pool, kind: Kind, jobs: &[&PreparedChange]) -> Vec<Result<(), Error>> {
     let mut connection = match pool.acquire().await {
         Ok(connection) => connection,
         Err(error) => {
@@ -111,8 +112,10 @@ async fn together(pool: &PgPool, kind: Kind, jobs: &[&PreparedChange]) -> Vec<Re
             alone(&mut connection, job).await
         });
     }
+    connection.give_back();
     outcomes
 }
+
 /// Cuts changes into as many as one statement takes.
 fn parts<'p>(places: &'p [usize], changes: &[PreparedChange]) -> Vec<&'p [usize]> {
     let mut parts = Vec::new();

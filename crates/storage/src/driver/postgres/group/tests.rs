@@ -78,7 +78,7 @@ impl Given {
 
     /// Begins to insert a record, which waits until the transaction ends.
     async fn hold(&self) -> (Transaction<'static, Sql>, JoinHandle<Outcome>) {
-        let mut holder = self.store.db.pool.begin().await.unwrap();
+        let mut holder = self.store.db.pool.inner().begin().await.unwrap();
         let lock = "SELECT 1 FROM results WHERE id = 'held' FOR UPDATE";
         holder.execute(lock).await.unwrap();
         let first = self.start(new("held", "first", 0));
@@ -92,7 +92,7 @@ impl Given {
     async fn transactions(&self) -> i64 {
         let count = "SELECT count(DISTINCT records.xmin::text) FROM records JOIN results \
                      ON results.row_id = result_row WHERE results.id = 'r'";
-        let pool = &self.store.db.pool;
+        let pool = self.store.db.pool.inner();
         sqlx::query_scalar(count).fetch_one(pool).await.unwrap()
     }
 }
@@ -167,7 +167,7 @@ async fn updates_that_wait_together_keep_their_etags() {
         let expect = record("a/results/r/records/y", 0, &json!({})).etag;
         Change::ReplaceRecord { expect, value }
     };
-    let mut holder = given.store.db.pool.begin().await.unwrap();
+    let mut holder = given.store.db.pool.inner().begin().await.unwrap();
     let lock = "SELECT 1 FROM records WHERE id = 'x' FOR UPDATE";
     holder.execute(lock).await.unwrap();
     let stale = Change::ReplaceRecord {
@@ -205,7 +205,13 @@ async fn a_caller_that_goes_away_while_it_waits_writes_nothing() {
     holder.rollback().await.unwrap();
     assert_eq!(kinds(started).await, ["done"]);
     assert_eq!(kinds(vec![first]).await, ["done"]);
-    let stored = given.store.db.pool.fetch_all("SELECT 1 FROM records").await;
+    let stored = given
+        .store
+        .db
+        .pool
+        .inner()
+        .fetch_all("SELECT 1 FROM records")
+        .await;
     assert_eq!(stored.unwrap().len(), 2);
     given.database.remove().await;
 }
