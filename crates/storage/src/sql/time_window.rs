@@ -73,10 +73,15 @@ impl Windows {
         }
     }
 
+    /// `part`, the last window that there was, and all that follows it, as one.
+    pub(crate) fn with_rest(&self, part: TimeWindow) -> TimeWindow {
+        let rest = self.rest.unwrap_or(part);
+        TimeWindow::new(part.first.min(rest.first), part.last.max(rest.last))
+    }
+
     /// Begins anew with `unit` of `part`, the last window that there was; nothing before that unit is wanted.
     pub(crate) fn skip_to(&mut self, part: TimeWindow, unit: Unit) {
-        let rest = self.rest.unwrap_or(part);
-        let mut whole = TimeWindow::new(part.first.min(rest.first), part.last.max(rest.last));
+        let mut whole = self.with_rest(part);
         match self.descending {
             true => whole.last = part.last.min(unit.last),
             false => whole.first = part.first.max(unit.first),

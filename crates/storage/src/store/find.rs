@@ -102,24 +102,34 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
         }
         let before = page.len();
         let mut windows = Windows::new(TimeWindow::new(first, last), descending);
-        // Whether nothing was found yet, and where there is something was not asked.
-        let (mut is_first, mut seeks) = (true, true);
+        // Whether nothing was found yet, and where there is something was not asked; whether its week is known.
+        let (mut is_first, mut seeks, mut in_week) = (true, true, false);
         while let Some(part) = windows.next() {
-            let units = part.sought(descending).filter(|_| seeks && !is_first);
+            // In all that is left, if that is not too long to ask for.
+            let within = if in_week {
+                part
+            } else {
+                windows.with_rest(part)
+            };
+            let units = |within: TimeWindow| Some((within, within.sought(descending)?));
+            let sought = match seeks && !is_first {
+                true => units(within).or_else(|| units(part)),
+                false => None,
+            };
             is_first = false;
-            if let Some(units) = units {
-                let first = self
-                    .reader
-                    .row(&labels::first_stored(self.query, &units))
-                    .await?;
+            if let Some((within, units)) = sought {
+                let first = labels::first_stored(self.query, &units);
+                let first = self.reader.row(&first).await?;
                 let first = first.map(|row| row.int(0)).transpose()?.flatten();
                 let unit = units.into_iter().find(|unit| Some(unit.first) == first);
                 match unit {
                     Some(unit) => {
                         // Its first day is asked for next if it is a week.
                         seeks = !unit.is_day();
-                        windows.skip_to(part, unit);
+                        in_week = seeks;
+                        windows.skip_to(within, unit);
                     }
+                    None if within != part => break,
                     None => windows.found(part, None, 0, 1),
                 }
                 continue;
