@@ -4,8 +4,9 @@ use std::{num::NonZeroU32, time::Duration};
 
 use sqlx::Executor;
 
-use super::{Postgres, errors::classify, open};
+use super::{Postgres, errors::classify, open, together::each};
 use crate::{
+    codec::row::PreparedChange,
     conformance::{
         backends::{Database as _, PostgresDatabase},
         fixtures::{everything, record, result},
@@ -119,6 +120,33 @@ async fn a_lock_that_was_waited_for_in_vain_may_be_had_another_time() {
     assert!(matches!(error, Error::Unavailable { .. }), "{error:?}");
     other.rollback().await.unwrap();
     holder.rollback().await.unwrap();
+    store.close().await;
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_broke_is_not_lent_again() {
+    let options = Options {
+        max_connections: NonZeroU32::new(2).unwrap(),
+        schema: Schema::Migrate,
+        ..Options::default()
+    };
+    let Some((store, database)) = opened(options).await else {
+        return;
+    };
+    let mut lease = store.db.pool.acquire().await.unwrap();
+    let number = sqlx::query_scalar::<_, i32>("SELECT pg_backend_pid()");
+    let number = number.fetch_one(&mut *lease).await.unwrap();
+    lease.give_back();
+    let end = sqlx::query("SELECT pg_terminate_backend($1, 10000)").bind(number);
+    end.execute(store.db.long.inner()).await.unwrap();
+    let new = [PreparedChange::InsertResult(result("a/results/r", 0))];
+    let refused = each(&store.db.pool, &new).await;
+    assert!(
+        matches!(refused[0], Err(Error::Unavailable { .. })),
+        "{refused:?}"
+    );
+    assert!(matches!(each(&store.db.pool, &new).await[0], Ok(())));
     store.close().await;
     database.remove().await;
 }

@@ -112,7 +112,10 @@ async fn together(pool: &Pool, kind: Kind, jobs: &[&PreparedChange]) -> Vec<Resu
             alone(&mut connection, job).await
         });
     }
-    connection.give_back();
+    // It may have broken while what was left was done one by one.
+    if places.done.len() + places.taken.len() == jobs.len() {
+        connection.give_back();
+    }
     outcomes
 }
 
