@@ -1,6 +1,7 @@
 //! Messages as JSON, in the spelling of a dialect: fields by number, keys of maps in order,
 //! zero values left out, whole numbers without a fraction. It is written while the encoded message is
-//! read: nothing is built of it in between.
+//! read: nothing is built of it in between. Messages are what prost encodes: of a field that is no list, and of
+//! a choice between fields, there is one value.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt::Display};
 
@@ -62,12 +63,11 @@ impl Serialize for Json<'_> {
             Form::Object => self.object(serializer),
             Form::Only(without) => {
                 let all = wire::fields(self.bytes).map_err(S::Error::custom)?;
-                let same = all.chunk_by(|one, next| one.0 == next.0).last();
-                let same = same.and_then(|same| Some((self.shape.field(same[0].0)?, same)));
-                match (same, without) {
-                    (Some((field, same)), _) => {
-                        self.spelling.values(field, same).serialize(serializer)
-                    }
+                let field = all
+                    .first()
+                    .and_then(|(number, _)| self.shape.field(*number));
+                match (field, without) {
+                    (Some(field), _) => self.spelling.values(field, &all).serialize(serializer),
                     (None, Only::Map) => serializer.serialize_map(Some(0))?.end(),
                     (None, Only::List) => serializer.serialize_seq(Some(0))?.end(),
                     (None, Only::Null) => serializer.serialize_none(),
@@ -146,12 +146,7 @@ impl Serialize for Values<'_> {
             Repeats::Once => {
                 let last = self.all.last();
                 let value = last.map_or_else(|| zero(&self.field.kind), |(_, value)| *value);
-                let value = match (&self.field.kind, self.all) {
-                    // Messages that follow each other are one.
-                    (Kind::Message(_), [_, _, ..]) => &self.joined().map_err(S::Error::custom)?,
-                    _ => return self.one(value).serialize(serializer),
-                };
-                self.one(Value::Bytes(value)).serialize(serializer)
+                self.one(value).serialize(serializer)
             }
             Repeats::List => self.list(serializer),
             Repeats::Map => self.map(serializer),
@@ -169,11 +164,6 @@ impl<'a> Values<'a> {
             field: self.field,
             spelling: self.spelling,
         }
-    }
-
-    fn joined(&self) -> Result<Vec<u8>, Malformed> {
-        let parts = self.all.iter().map(|(_, part)| part.bytes());
-        Ok(parts.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     fn list<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

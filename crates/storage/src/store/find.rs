@@ -102,21 +102,15 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
         }
         let before = page.len();
         let mut windows = Windows::new(TimeWindow::new(first, last), descending);
-        // Whether nothing was found yet, and where there is something was not asked; whether its week is known.
-        let (mut is_first, mut seeks, mut in_week) = (true, true, false);
+        let mut seek = Seek::NotYet;
         while let Some(part) = windows.next() {
-            // In all that is left, if that is not too long to ask for.
-            let within = if in_week {
-                part
-            } else {
-                windows.with_rest(part)
-            };
             let units = |within: TimeWindow| Some((within, within.sought(descending)?));
-            let sought = match seeks && !is_first {
-                true => units(within).or_else(|| units(part)),
-                false => None,
+            let sought = match seek {
+                // In all that is left, if that is not too long to ask for.
+                Seek::Weeks => units(windows.with_rest(part)).or_else(|| units(part)),
+                Seek::Days => units(part),
+                Seek::NotYet | Seek::Done => None,
             };
-            is_first = false;
             if let Some((within, units)) = sought {
                 let first = labels::first_stored(self.query, &units);
                 let first = self.reader.row(&first).await?;
@@ -124,9 +118,10 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
                 let unit = units.into_iter().find(|unit| Some(unit.first) == first);
                 match unit {
                     Some(unit) => {
-                        // Its first day is asked for next if it is a week.
-                        seeks = !unit.is_day();
-                        in_week = seeks;
+                        seek = match unit.is_day() {
+                            true => Seek::Done,
+                            false => Seek::Days,
+                        };
                         windows.skip_to(within, unit);
                     }
                     None if within != part => break,
@@ -143,7 +138,10 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
             let found = i64::try_from(rows.len()).unwrap_or(limit);
             let first = rows.first().and_then(|row| first_key(row.position()));
             windows.found(part, first, found, limit - found);
-            seeks &= found == 0;
+            seek = match (seek, found) {
+                (Seek::Done, _) | (_, 1..) => Seek::Done,
+                _ => Seek::Weeks,
+            };
             page.extend(rows);
         }
         Ok(())
@@ -200,6 +198,19 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
         self.reader.each(&statement, &mut take).await?;
         Ok(rows)
     }
+}
+
+/// How it is found out where the first rows of a label are.
+#[derive(Debug, Clone, Copy)]
+enum Seek {
+    /// The newest day may have them.
+    NotYet,
+    /// It has none: by weeks, and days that are no whole week.
+    Weeks,
+    /// By the days of the week that was found.
+    Days,
+    /// They are found, or their day is.
+    Done,
 }
 
 /// When the row of a list by time was stored.

@@ -130,6 +130,35 @@ fn bytes_are_base64_and_what_is_zero_is_left_out() {
     assert_eq!(json("Record", &pb::Record::default(), &TEKTON), "{}");
 }
 
+#[test]
+fn fields_are_in_the_order_of_their_numbers_however_they_are_encoded() {
+    let pool = DescriptorPool::decode(FILE_DESCRIPTOR_SET).unwrap();
+    let of = pool.get_message_by_name("tekton.results.v1alpha2.Record");
+    let mut shapes = Shapes::default();
+    let at = shapes.add(&of.unwrap());
+    let later = pb::Record {
+        etag: "e".to_owned(),
+        create_time: time(0),
+        ..Default::default()
+    };
+    let name = pb::Record {
+        name: "n".to_owned(),
+        ..Default::default()
+    };
+    let both = [later.encode_to_vec(), name.encode_to_vec()].concat();
+    let json = shapes.json(at, &both, &TEKTON).unwrap();
+    let (name, rest) = (br#"{"name":"n","#, later);
+    assert!(json.starts_with(name), "{}", String::from_utf8_lossy(&json));
+    let whole = pb::Record {
+        name: "n".to_owned(),
+        ..rest
+    };
+    assert_eq!(
+        json,
+        shapes.json(at, &whole.encode_to_vec(), &TEKTON).unwrap()
+    );
+}
+
 /// A message with any of its fields.
 fn any(of: &MessageDescriptor, rng: &mut TestRng, depth: usize) -> DynamicMessage {
     let mut message = DynamicMessage::new(of.clone());
