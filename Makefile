@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs chaos-workflows fuzz fuzz-server openapi-test wire-test lint tidy model postgres chromium screenshots bench-ui size sql test-sql bench-sql lint-sql bench-kfp bench-workflows kfp-test
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs chaos-workflows fuzz fuzz-server openapi-test wire-test lint tidy model postgres mariadb chromium screenshots bench-ui size sql test-sql bench-sql lint-sql bench-kfp bench-workflows kfp-test
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -12,7 +12,7 @@ demo:
 	$(CARGO) run --locked --quiet --example demo -- $(DEMO)
 
 # Every test, on SQLite and on a throwaway PostgreSQL, and of pages in a browser.
-test: postgres chromium
+test: postgres mariadb chromium
 	tests/with-postgres $(CARGO) test --locked --workspace
 
 # The image of all programs, with whatever container engine is there; IMAGE names it.
@@ -261,5 +261,20 @@ postgres:
 	else \
 		echo "PostgreSQL is missing, and there is no apt-get to install it with;" \
 			"put initdb on the PATH" >&2; \
+		exit 1; \
+	fi
+
+# The server of MariaDB, from which archives are imported; a test that needs one makes its own.
+mariadb:
+	@if command -v mariadb-install-db >/dev/null && command -v my_print_defaults >/dev/null; then \
+		:; \
+	elif command -v apt-get >/dev/null; then \
+		echo "installing MariaDB"; \
+		$(SUDO) apt-get update -q && \
+		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends \
+			mariadb-server-core mariadb-client-core; \
+	else \
+		echo "MariaDB is missing, and there is no apt-get to install it with;" \
+			"put mariadbd and mariadb-install-db on the PATH" >&2; \
 		exit 1; \
 	fi

@@ -235,7 +235,7 @@ fn crates_are_named_only_where_they_may_be() {
         "src/service/a.rs",
         sql,
         &[
-            "src/service/a.rs:2: `sqlx` may be named only in crates/storage/src/driver*, crates/storage/src/tools/archive.rs, crates/storage/src/tools/foreign.rs, crates/storage/src/tools/tekton*, crates/storage/src/testing.rs, crates/storage/src/conformance*",
+            "src/service/a.rs:2: `sqlx` may be named only in crates/storage/src/driver*, crates/storage/src/tools/archive*, crates/storage/src/tools/foreign.rs, crates/storage/src/tools/tekton*, crates/storage/src/testing.rs, crates/storage/src/conformance*",
         ],
     );
     let grouped = "//! A.\nuse {\n    cel::Program,\n};\nuse anyhow as a;\nuse kube;\n";

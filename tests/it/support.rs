@@ -5,6 +5,7 @@ pub mod database;
 pub mod frames;
 pub mod http;
 pub mod loki;
+pub mod mariadb;
 pub mod objects;
 pub mod process;
 pub mod program;

@@ -43,7 +43,7 @@ pub(crate) const CRATES: &[Place] = &[
         "sqlx",
         &[
             "crates/storage/src/driver*",
-            "crates/storage/src/tools/archive.rs",
+            "crates/storage/src/tools/archive*",
             "crates/storage/src/tools/foreign.rs",
             "crates/storage/src/tools/tekton*",
             "crates/storage/src/testing.rs",

@@ -22,10 +22,10 @@ use crate::{
     import::Object,
 };
 
-/// Store the runs that the PostgreSQL database of KubeArchive holds, which is only read
+/// Store the runs that the database of KubeArchive holds, which is only read
 ///
-/// Objects of other kinds, such as pods, are left out, and so are logs. Payloads are the text of the
-/// stored JSON, as PostgreSQL writes `jsonb`.
+/// The database is PostgreSQL, MySQL or MariaDB. Objects of other kinds, such as pods, are left out, and so are
+/// logs. Payloads are the text of the stored JSON, as the database writes it.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Runs get the names that the watcher would give them, so that importing again, or watching the cluster
@@ -44,10 +44,10 @@ pub(in crate::cli) struct KubeArchive {
     of: Archived,
 }
 
-/// Store the workflows of Argo's workflow archive in PostgreSQL, which is only read
+/// Store the workflows of Argo's workflow archive, which is only read
 ///
-/// Payloads are the text of the stored JSON, as PostgreSQL writes `jsonb`, with the NUL characters that Argo
-/// replaced. Workflows whose nodes are offloaded to another table keep that reference.
+/// The database is PostgreSQL, MySQL or MariaDB. Payloads are the text of the stored JSON, as the database writes
+/// it, with the NUL characters that Argo replaced. Workflows whose nodes are offloaded to another table keep that reference.
 #[derive(Debug, Args)]
 #[command(
     after_long_help = "Workflows get the names that the watcher would give them, so that importing again, or watching the
@@ -59,7 +59,7 @@ not reachable, 6 --verify found a difference.
 Examples:
   hindsight import argo-archive postgres://argo:secret@127.0.0.1/argo --dry-run
   hindsight import argo-archive postgres://argo:secret@127.0.0.1/argo --cursor import.cursor
-  hindsight import argo-archive postgres://argo:secret@db.example/argo --from-cluster default --cluster-id east"
+  hindsight import argo-archive mysql://argo:secret@db.example/argo --from-cluster default --cluster-id east"
 )]
 pub(in crate::cli) struct ArgoArchive {
     /// The cluster name in the archive whose workflows are read, if it has several
@@ -73,7 +73,7 @@ pub(in crate::cli) struct ArgoArchive {
 /// What both imports are asked.
 #[derive(Debug, Args)]
 struct Archived {
-    /// The database to read, `postgres://USER:PASSWORD@HOST:PORT/DATABASE`
+    /// The database to read, `postgres://USER:PASSWORD@HOST:PORT/DATABASE` or `mysql://…`
     #[arg(value_name = "URL")]
     from: String,
 

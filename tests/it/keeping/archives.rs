@@ -1,6 +1,8 @@
 //! `hindsight import kubearchive` and `import argo-archive`, from databases with the schemas of these
 //! programs, odd rows included.
 
+mod mariadb;
+
 use std::{path::Path, time::Duration};
 
 use hindsight_proto::v1alpha2 as pb;
@@ -97,6 +99,24 @@ async fn archive_workflow(connection: &mut PgConnection, cluster: &str, uid: &st
         .unwrap();
 }
 
+/// UID and object of workflows, in which this text is where a NUL was, and of rows that cannot be stored.
+fn argo(nul: &str) -> Vec<(String, Value)> {
+    let workflows = fixture("workflows.json");
+    let stored = |object: &Value| {
+        let mut object = object.clone();
+        let uid = text(&object, "/metadata/uid").to_owned();
+        // The controller's own objects may not say what they are.
+        object.as_object_mut().unwrap().remove("apiVersion");
+        object.as_object_mut().unwrap().remove("kind");
+        object["metadata"]["annotations"]["nul"] = json!(nul);
+        (uid, object)
+    };
+    let mut rows: Vec<_> = workflows.iter().map(stored).collect();
+    rows.push(("null".to_owned(), Value::Null));
+    rows.push(("other".to_owned(), workflows[0].clone()));
+    rows
+}
+
 async fn everything(server: &TestServer) -> Vec<pb::Record> {
     let mut request = pb::ListRecordsRequest {
         parent: "-/results/-".to_owned(),
@@ -115,40 +135,41 @@ async fn everything(server: &TestServer) -> Vec<pb::Record> {
     }
 }
 
-/// Runs, pods, and rows that cannot be stored.
-async fn given_kubearchive(connection: &mut PgConnection) {
-    for file in [
-        "pipelineruns.json",
-        "taskruns.json",
-        "jobs.json",
-        "workflows.json",
-    ] {
-        for object in fixture(file) {
-            let uid = text(&object, "/metadata/uid").to_owned();
-            archive(connection, &uid, text(&object, "/kind"), &object).await;
-        }
-    }
+/// UID, kind and object of runs, pods, and rows that cannot be stored.
+fn kubearchive() -> Vec<(String, &'static str, Value)> {
+    let files = [
+        ("pipelineruns.json", "PipelineRun"),
+        ("taskruns.json", "TaskRun"),
+        ("jobs.json", "Job"),
+        ("workflows.json", "Workflow"),
+    ];
+    let of_file = |(file, kind)| {
+        let objects = fixture(file).into_iter();
+        objects.map(move |object| (text(&object, "/metadata/uid").to_owned(), kind, object))
+    };
+    let mut rows: Vec<_> = files.into_iter().flat_map(of_file).collect();
     let uid = |n: u32| format!("00000000-0000-4000-8000-{n:012}");
     let mut run = fixture("taskruns.json").remove(0);
     run["metadata"]["uid"] = json!(uid(1));
     run["metadata"]["name"] = json!("large");
     run["metadata"]["annotations"]["note"] = json!("x".repeat(1 << 20));
-    archive(connection, &uid(1), "TaskRun", &run).await;
+    rows.push((uid(1), "TaskRun", run.clone()));
     run["metadata"]["annotations"] = json!({});
     run["metadata"]["name"] = json!("\u{1b}]0;x\u{7}\u{202e}");
     run["metadata"]["uid"] = json!(uid(2));
-    archive(connection, &uid(2), "TaskRun", &run).await;
+    rows.push((uid(2), "TaskRun", run.clone()));
     // A pod, one that is called a run, nothing, a list, a foreign UID, no UID, no namespace.
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"uid": uid(3)}});
-    archive(connection, &uid(3), "Pod", &pod).await;
-    archive(connection, &uid(4), "TaskRun", &pod).await;
-    archive(connection, &uid(5), "TaskRun", &Value::Null).await;
-    archive(connection, &uid(6), "TaskRun", &json!([1])).await;
-    archive(connection, &uid(7), "TaskRun", &run).await;
+    rows.push((uid(3), "Pod", pod.clone()));
+    rows.push((uid(4), "TaskRun", pod));
+    rows.push((uid(5), "TaskRun", Value::Null));
+    rows.push((uid(6), "TaskRun", json!([1])));
+    rows.push((uid(7), "TaskRun", run.clone()));
     run["metadata"].as_object_mut().unwrap().remove("uid");
-    archive(connection, &uid(8), "TaskRun", &run).await;
+    rows.push((uid(8), "TaskRun", run.clone()));
     run["metadata"] = json!({"name": "nowhere", "uid": uid(9)});
-    archive(connection, &uid(9), "TaskRun", &run).await;
+    rows.push((uid(9), "TaskRun", run));
+    rows
 }
 
 const STORED: usize = 3 + 7 + 1 + 2 + 2;
@@ -172,7 +193,9 @@ async fn runs_of_kubearchive_get_the_names_that_the_watcher_gives() {
     let Some((source, mut connection)) = source(KUBEARCHIVE).await else {
         return;
     };
-    given_kubearchive(&mut connection).await;
+    for (uid, kind, object) in kubearchive() {
+        archive(&mut connection, &uid, kind, &object).await;
+    }
     for database in each_database().await {
         let server = TestServer::start(&database).await;
         let url = source.url();
@@ -313,17 +336,9 @@ async fn workflows_of_the_archive_of_argo_are_stored_cluster_by_cluster() {
         return;
     };
     let workflows = fixture("workflows.json");
-    for object in &workflows {
-        let mut object = object.clone();
-        let uid = text(&object, "/metadata/uid").to_owned();
-        // The controller's own objects may not say what they are.
-        object.as_object_mut().unwrap().remove("apiVersion");
-        object.as_object_mut().unwrap().remove("kind");
-        object["metadata"]["annotations"]["nul"] = json!("aARGO_POSTGRES_NULL_REPLACEMENTb");
+    for (uid, object) in argo("aARGO_POSTGRES_NULL_REPLACEMENTb") {
         archive_workflow(&mut connection, "default", &uid, &object).await;
     }
-    archive_workflow(&mut connection, "default", "null", &Value::Null).await;
-    archive_workflow(&mut connection, "default", "other", &workflows[0]).await;
     let database = Database::sqlite();
     let server = TestServer::start(&database).await;
     let url = source.url();
@@ -373,7 +388,7 @@ async fn workflows_of_the_archive_of_argo_are_stored_cluster_by_cluster() {
     let said = run(&other).await;
     said.fails(
         1,
-        "this is no database of KubeArchive: it has no column `resource.id`",
+        "this is no database of KubeArchive: it has no column `resource.uuid`",
     );
     server.stop().await;
     connection.close().await.unwrap();

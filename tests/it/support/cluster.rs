@@ -2,7 +2,7 @@
 
 use std::{
     net::TcpListener,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
 };
@@ -61,20 +61,7 @@ impl Cluster {
     }
 
     fn output(&self, program: &str, arguments: &[&str]) -> Output {
-        let program = self.bin.join(program);
-        // PostgreSQL refuses to run as root, and only root may become somebody else.
-        let mut command = if variable("USER").as_deref() == Some(&self.user) || !is_root() {
-            Command::new(program)
-        } else {
-            let mut command = Command::new("setpriv");
-            command
-                .arg(format!("--reuid={}", self.user))
-                .args(["--clear-groups", "--"])
-                .arg(program);
-            command
-        };
-        command
-            .current_dir("/")
+        command_of(&self.user, &self.bin.join(program))
             .arg("-D")
             .arg(self.data())
             .args(arguments)
@@ -136,6 +123,22 @@ impl Drop for Cluster {
             drop(self.output("pg_ctl", &["-m", "immediate", "-w", "stop"]));
         }
     }
+}
+
+/// A program that this user runs: servers of databases refuse to run as root, and only root may become another user.
+pub fn command_of(user: &str, program: &Path) -> Command {
+    let mut command = if variable("USER").as_deref() == Some(user) || !is_root() {
+        Command::new(program)
+    } else {
+        let mut command = Command::new("setpriv");
+        command
+            .arg(format!("--reuid={user}"))
+            .args(["--clear-groups", "--"])
+            .arg(program);
+        command
+    };
+    command.current_dir("/");
+    command
 }
 
 fn is_root() -> bool {

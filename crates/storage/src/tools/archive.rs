@@ -1,14 +1,12 @@
 //! Databases of other archives, whose rows hold whole objects of Kubernetes: those of KubeArchive and of
-//! the workflow archive of Argo, in PostgreSQL.
+//! the workflow archive of Argo, in PostgreSQL, MySQL or MariaDB.
 //!
-//! Only read, in one snapshot, beside their servers. Objects are the text of their JSON, which for `jsonb` is
-//! PostgreSQL's own way to write it.
+//! Only read, in one snapshot, beside their servers. Objects are the text of their JSON.
 
-use futures::TryStreamExt;
-use sqlx::{
-    Row as _,
-    postgres::{PgConnection, PgRow},
-};
+mod mysql;
+mod postgres;
+
+use sqlx::{mysql::MySqlConnection, postgres::PgConnection};
 
 use super::foreign::{self, failed};
 use crate::seam::Error;
@@ -47,11 +45,17 @@ impl Archive {
         }
     }
 
+    fn table(&self) -> &'static str {
+        match self {
+            Self::KubeArchive { .. } => "resource",
+            Self::Argo { .. } => "argo_archived_workflows",
+        }
+    }
+
     /// Table and columns without which it is none.
     fn needed(&self) -> &'static [&'static str] {
         match self {
             Self::KubeArchive { .. } => &[
-                "resource.id",
                 "resource.uuid",
                 "resource.kind",
                 "resource.namespace",
@@ -65,35 +69,6 @@ impl Archive {
                 "argo_archived_workflows.name",
                 "argo_archived_workflows.workflow",
             ],
-        }
-    }
-
-    /// The table, `t` in what follows: key, UID and object of its rows, and which of them are read: those
-    /// after the key `$1`, of kinds or a cluster `$2`.
-    fn rows(&self) -> [&'static str; 5] {
-        match self {
-            Self::KubeArchive { .. } => [
-                "resource",
-                "t.id",
-                "t.uuid::text",
-                "t.data",
-                "t.id > $1::bigint AND t.kind = ANY($2)",
-            ],
-            Self::Argo { .. } => [
-                "argo_archived_workflows",
-                "t.uid",
-                "t.uid::text",
-                "t.workflow",
-                "t.uid > $1::text AND t.clustername = ANY($2)",
-            ],
-        }
-    }
-
-    /// The key before all others.
-    fn first(&self) -> &'static str {
-        match self {
-            Self::KubeArchive { .. } => "-9223372036854775808",
-            Self::Argo { .. } => "",
         }
     }
 }
@@ -120,13 +95,50 @@ pub struct Page {
 
 /// Which database is at `url`, as `host:port/database`. Fails if that is no address of one.
 pub fn place(url: &str) -> Result<String, Error> {
-    foreign::place(url)
+    if !mysql::is_address(url) {
+        return foreign::place(url);
+    }
+    let options = mysql::options(url)?;
+    let database = options.get_database().unwrap_or_default();
+    Ok(format!(
+        "{}:{}/{database}",
+        options.get_host(),
+        options.get_port()
+    ))
+}
+
+/// A row as its database gives it.
+#[derive(Debug)]
+struct Stored {
+    uid: String,
+    /// Namespace and name, if it has both.
+    name: Option<String>,
+    size: i64,
+    /// Its text, if it is not too large.
+    object: Option<Vec<u8>>,
+}
+
+#[derive(Debug)]
+enum Connection {
+    Postgres(PgConnection),
+    MySql(MySqlConnection),
+}
+
+/// Asks the module of the database.
+macro_rules! ask {
+    ($connection:expr, $question:ident ( $($argument:expr),* )) => {
+        match &mut $connection {
+            Connection::Postgres(connection) => postgres::$question(connection, $($argument),*).await,
+            Connection::MySql(connection) => mysql::$question(connection, $($argument),*).await,
+        }
+        .map_err(failed)
+    };
 }
 
 /// One moment of the database.
 #[derive(Debug)]
 pub struct Reader {
-    connection: PgConnection,
+    connection: Connection,
     archive: Archive,
     /// Kinds, or the name of a cluster.
     chosen: Vec<String>,
@@ -137,13 +149,22 @@ impl Reader {
     /// Opens the database at `url`, to be read after the key that an earlier [`Page`] ended with. Fails if it does
     /// not answer, is not the database of this archive, or is Argo's, holds several clusters and none is named.
     pub async fn open(url: &str, archive: Archive, after: Option<&str>) -> Result<Self, Error> {
-        let mut connection = foreign::open(url).await?;
-        check(&mut connection, &archive).await?;
+        let (mut connection, first) = match mysql::is_address(url) {
+            true => (Connection::MySql(mysql::open(url).await?), ""),
+            false => (
+                Connection::Postgres(foreign::open(url).await?),
+                postgres::first(&archive),
+            ),
+        };
+        archive.check(&ask!(connection, columns())?)?;
         let chosen = match &archive {
             Archive::KubeArchive { kinds } => kinds.clone(),
-            Archive::Argo { cluster } => vec![chosen(&mut connection, cluster.as_deref()).await?],
+            Archive::Argo { cluster } => {
+                let clusters = ask!(connection, clusters())?;
+                vec![chosen(&clusters, cluster.as_deref())?]
+            }
         };
-        let after = after.unwrap_or_else(|| archive.first()).to_owned();
+        let after = after.unwrap_or(first).to_owned();
         Ok(Self {
             connection,
             archive,
@@ -154,72 +175,77 @@ impl Reader {
 
     /// How many rows are still to be read. Fails if the database does not answer.
     pub async fn left(&mut self) -> Result<u64, Error> {
-        let [table, _, _, _, which] = self.archive.rows();
-        let sql = format!("SELECT count(*) FROM {table} AS t WHERE {which}");
-        let row = sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(&self.after)
-            .bind(&self.chosen)
-            .fetch_one(&mut self.connection);
-        let count: i64 = row.await.and_then(|row| row.try_get(0)).map_err(failed)?;
+        let (archive, chosen) = (&self.archive, &self.chosen);
+        let count = ask!(self.connection, count(archive, chosen, &self.after))?;
         Ok(u64::try_from(count).unwrap_or(0))
     }
 
     /// The next page; none after the last. Fails if the database does not answer.
     pub async fn next(&mut self) -> Result<Option<Page>, Error> {
-        let [table, key, uid, object, which] = self.archive.rows();
-        // Sizes are added up before objects are fetched, so that a page of large ones ends early.
-        let sql = format!(
-            "WITH page AS (SELECT {key} AS key, \
-               coalesce(octet_length({object}::text), 0)::bigint AS size \
-               FROM {table} AS t WHERE {which} ORDER BY {key} LIMIT {MOST_ROWS}), \
-             part AS (SELECT key, size, sum(size) OVER (ORDER BY key) - size AS before FROM page) \
-             SELECT part.key::text, {uid}, t.namespace::text || '/' || t.name::text, part.size, \
-               CASE WHEN part.size <= {LARGEST} THEN convert_to({object}::text, 'UTF8') END \
-             FROM part JOIN {table} AS t ON {key} = part.key \
-             WHERE part.before < {MOST_BYTES} AND {which} ORDER BY part.key"
-        );
-        let rows = sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(&self.after)
-            .bind(&self.chosen)
-            .fetch(&mut self.connection);
-        let rows: Vec<PgRow> = rows.try_collect().await.map_err(failed)?;
-        let Some(last) = rows.last() else {
+        let (archive, chosen) = (&self.archive, &self.chosen);
+        let sizes = ask!(self.connection, sizes(archive, chosen, &self.after))?;
+        let Some(last) = last_of_page(sizes) else {
             return Ok(None);
         };
-        self.after = last.try_get(0).map_err(failed)?;
-        let read = |row| self.archive.read(row);
-        let rows = rows.iter().map(read).collect::<Result<_, _>>();
-        Ok(Some(Page {
-            rows: rows.map_err(failed)?,
-            after: self.after.clone(),
-        }))
+        let span = (self.after.as_str(), last.as_str());
+        let rows = ask!(self.connection, rows(archive, chosen, span))?;
+        let is_replaced = matches!(self.connection, Connection::Postgres(_));
+        let rows = rows
+            .into_iter()
+            .map(|row| self.archive.read(row, is_replaced));
+        let rows = rows.collect();
+        self.after.clone_from(&last);
+        Ok(Some(Page { rows, after: last }))
     }
+}
+
+/// The key of the last row whose objects, with those before it, are not too large for a page.
+fn last_of_page(sizes: Vec<(String, i64)>) -> Option<String> {
+    let mut before = 0_i64;
+    let fits = |(_, size): &(String, i64)| {
+        let fits = before < MOST_BYTES;
+        before = before.saturating_add(*size);
+        fits
+    };
+    let last = sizes.into_iter().take_while(fits).last();
+    last.map(|(key, _)| key)
 }
 
 impl Archive {
-    fn read(&self, row: &PgRow) -> Result<Row, sqlx::Error> {
-        let uid: String = row.try_get(1)?;
-        let name: Option<String> = row.try_get(2)?;
-        let object: Option<Vec<u8>> = row.try_get(4)?;
-        let object = object.map(|bytes| match self {
+    fn read(&self, row: Stored, is_replaced: bool) -> Row {
+        let object = row.object.map(|bytes| match self {
             Self::KubeArchive { .. } => bytes,
-            Self::Argo { .. } => restored(bytes),
+            Self::Argo { .. } => restored(bytes, is_replaced),
         });
-        let size: i64 = row.try_get(3)?;
-        Ok(Row {
-            of: format!("{} {uid}", name.as_deref().unwrap_or("?")),
-            uid,
-            object: object.ok_or(size),
-        })
+        Row {
+            of: format!("{} {}", row.name.as_deref().unwrap_or("?"), row.uid),
+            uid: row.uid,
+            object: object.ok_or(row.size),
+        }
+    }
+
+    /// It fails if a database with these columns is not that of the archive.
+    fn check(&self, columns: &[String]) -> Result<(), Error> {
+        let has = |name: &&&str| columns.iter().any(|column| column == **name);
+        match self.needed().iter().find(|name| !has(name)) {
+            None => Ok(()),
+            Some(missing) => Err(Error::Incompatible(format!(
+                "this is no database of {}: it has no column `{missing}`; give another database, \
+                 or the schema of its tables as search_path where it is in PostgreSQL",
+                self.name()
+            ))),
+        }
     }
 }
 
-/// A workflow as it was before Argo stored it.
-fn restored(bytes: Vec<u8>) -> Vec<u8> {
-    let Ok(text) = String::from_utf8(bytes) else {
+/// A workflow as it was before Argo stored it; `is_replaced` says whether Argo writes NUL in another way there.
+fn restored(bytes: Vec<u8>, is_replaced: bool) -> Vec<u8> {
+    let Ok(mut text) = String::from_utf8(bytes) else {
         return Vec::new();
     };
-    let text = text.replace(ARGO_NUL, "\\u0000");
+    if is_replaced {
+        text = text.replace(ARGO_NUL, "\\u0000");
+    }
     let names_type = serde_json::from_str::<Typed>(&text)
         .is_ok_and(|typed| typed.kind.is_some() || typed.api_version.is_some());
     match text.strip_prefix('{') {
@@ -237,29 +263,9 @@ struct Typed {
     api_version: Option<serde::de::IgnoredAny>,
 }
 
-/// It fails if the database is not that of the archive.
-async fn check(connection: &mut PgConnection, archive: &Archive) -> Result<(), Error> {
-    let sql = "SELECT table_name || '.' || column_name \
-               FROM information_schema.columns WHERE table_schema = current_schema()";
-    let columns = sqlx::query_scalar(sql).fetch_all(connection).await;
-    let columns: Vec<String> = columns.map_err(failed)?;
-    let has = |name: &&&str| columns.iter().any(|column| column == **name);
-    match archive.needed().iter().find(|name| !has(name)) {
-        None => Ok(()),
-        Some(missing) => Err(Error::Incompatible(format!(
-            "this is no database of {}: it has no column `{missing}` in the schema where new tables \
-             would be made; give another database or set its search_path",
-            archive.name()
-        ))),
-    }
-}
-
 /// The cluster whose workflows are read.
-async fn chosen(connection: &mut PgConnection, asked: Option<&str>) -> Result<String, Error> {
-    let sql = "SELECT DISTINCT clustername::text FROM argo_archived_workflows ORDER BY 1 LIMIT 20";
-    let clusters = sqlx::query_scalar(sql).fetch_all(connection).await;
-    let clusters: Vec<String> = clusters.map_err(failed)?;
-    match (asked, clusters.as_slice()) {
+fn chosen(clusters: &[String], asked: Option<&str>) -> Result<String, Error> {
+    match (asked, clusters) {
         (Some(asked), _) if clusters.iter().any(|known| known == asked) => Ok(asked.to_owned()),
         (None, []) => Ok(String::new()),
         (None, [only]) => Ok(only.clone()),
@@ -277,7 +283,20 @@ async fn chosen(connection: &mut PgConnection, asked: Option<&str>) -> Result<St
 
 #[cfg(test)]
 mod tests {
-    use super::restored;
+    use super::{MOST_BYTES, last_of_page, restored};
+
+    #[test]
+    fn a_page_ends_with_the_object_that_fills_it() {
+        let sizes = |sizes: &[i64]| -> Option<usize> {
+            let keyed = sizes.iter().enumerate();
+            let keyed = keyed.map(|(key, size)| (key.to_string(), *size));
+            last_of_page(keyed.collect()).map(|key| key.parse().unwrap())
+        };
+        assert_eq!(sizes(&[]), None);
+        assert_eq!(sizes(&[1, 2, 3]), Some(2));
+        assert_eq!(sizes(&[i64::MAX, 1]), Some(0));
+        assert_eq!(sizes(&[MOST_BYTES - 1, 1, 1]), Some(1));
+    }
 
     #[test]
     fn a_workflow_of_argo_is_what_it_was() {
@@ -294,7 +313,7 @@ mod tests {
             ("[1]", "[1]"),
             ("{}", "{}"),
         ] {
-            assert_eq!(restored(stored.into()), was.as_bytes());
+            assert_eq!(restored(stored.into(), true), was.as_bytes());
         }
     }
 }
