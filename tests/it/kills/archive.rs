@@ -21,6 +21,8 @@ use crate::support::{
 
 /// Results that a round may move at most.
 const OF_ROUND: usize = 8;
+/// Rounds on one database: each looks at all that is there.
+const OF_DATABASE: usize = 20;
 const POLICIES: &str = "run_at = '0 3 * * * UTC'\nbatch = 1\npause = '2ms'\n[default]\n\
     keep_for = 'forever'\narchive_after = '30d'\n";
 
@@ -72,18 +74,24 @@ async fn listed(server: &Server) -> BTreeMap<String, (usize, Vec<u8>)> {
     }
 }
 
-async fn kills(db: &str) {
+/// How many rounds each database has, one after the other.
+fn databases() -> impl Iterator<Item = usize> {
+    let begun = (0..rounds()).step_by(OF_DATABASE);
+    begun.map(|begun| (rounds() - begun).min(OF_DATABASE))
+}
+
+async fn kills(db: &str, rounds: usize, seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::write(folder.join("retention.toml"), POLICIES).unwrap();
     let objects = format!("file://{}/objects", folder.display());
     let server = Server::start(db, free_port(), &objects).await;
-    given(&server, rounds() * OF_ROUND).await;
+    given(&server, rounds * OF_ROUND).await;
     let all = listed(&server).await;
     assert!(all.values().all(|row| row.0 == 1));
-    let mut dice = Dice(0xa5c1);
+    let mut dice = Dice(0xa5c1 + seed);
     let (mut cut, mut moved) = (0, 0);
-    for round in 0..rounds() {
+    for round in 0..rounds {
         let mut passing = pass(db, &objects, folder);
         let mut lines = BufReader::new(passing.stdout.take().unwrap()).lines();
         if round % 2 == 0 {
@@ -103,7 +111,7 @@ async fn kills(db: &str) {
         let now = listed(&server).await;
         assert!(now == all, "round {round}: lists changed");
     }
-    assert!(cut > rounds() / 2 && moved > 0, "{cut} cut, {moved} moved");
+    assert!(cut > rounds / 2 && moved > 0, "{cut} cut, {moved} moved");
     let end = pass(db, &objects, folder).wait_with_output().unwrap();
     assert!(end.status.success(), "{end:?}");
     assert!(listed(&server).await == all);
@@ -111,10 +119,10 @@ async fn kills(db: &str) {
     let verified = verified.wait_with_output().unwrap();
     // Files that were cut off while they were written are not there, and no result names them.
     let said = String::from_utf8_lossy(&verified.stdout).into_owned();
-    let results = format!("{} results of the database: 0 damaged", rounds() * OF_ROUND);
+    let results = format!("{} results of the database: 0 damaged", rounds * OF_ROUND);
     assert!(said.contains(&results), "{verified:?}");
-    eprintln!("{} passes killed, {cut} of them midway", rounds());
-    rewrites(db, &objects, folder, &server, all).await;
+    eprintln!("{rounds} passes killed, {cut} of them midway");
+    rewrites(db, &objects, folder, &server, all, (rounds, seed)).await;
 }
 
 /// Restores, compactions and purges are killed. What is purged is gone whole or there whole, and is gone once the
@@ -125,11 +133,12 @@ async fn rewrites(
     folder: &Path,
     server: &Server,
     mut all: BTreeMap<String, (usize, Vec<u8>)>,
+    (rounds, seed): (usize, u64),
 ) {
-    let mut dice = Dice(0x0dd5);
+    let mut dice = Dice(0x0dd5 + seed);
     let mut spans = [400_000_u64, 400_000, 20_000];
     let mut purges = 0;
-    for round in 0..rounds() {
+    for round in 0..rounds {
         let names: Vec<String> = results_of(&all).into_iter().collect();
         let any = |dice: &mut Dice| {
             let at = dice.below(names.len() as u64);
@@ -185,10 +194,7 @@ async fn rewrites(
     let verified = verified.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&verified.stdout).into_owned();
     assert!(said.contains(": 0 damaged"), "{verified:?}");
-    eprintln!(
-        "killed midway: {0} restores, {0} passes, {purges} purges",
-        rounds()
-    );
+    eprintln!("killed midway: {rounds} restores, {rounds} passes, {purges} purges");
 }
 
 /// Kills a command within a time, in microseconds, and says whether that cut it off. The time follows how long such
@@ -224,14 +230,18 @@ fn files_below(path: &Path) -> Vec<PathBuf> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_killed_again_and_again_loses_and_doubles_no_record_on_sqlite() {
-    let database = Database::sqlite();
-    kills(&database.url()).await;
+    for (seed, rounds) in (0..).zip(databases()) {
+        let database = Database::sqlite();
+        kills(&database.url(), rounds, seed).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_killed_again_and_again_loses_and_doubles_no_record_on_postgres() {
-    let Some(cluster) = Cluster::start() else {
-        return;
-    };
-    kills(&cluster.url()).await;
+    for (seed, rounds) in (0..).zip(databases()) {
+        let Some(cluster) = Cluster::start() else {
+            return;
+        };
+        kills(&cluster.url(), rounds, seed).await;
+    }
 }
