@@ -123,10 +123,7 @@ pub(super) fn from_record(record: Record) -> pb::Record {
 /// clients that cannot leave a message out send.
 pub(super) fn to_payload(data: Option<pb::Any>) -> Option<Payload> {
     data.filter(|data| !(data.r#type.is_empty() && data.value.is_empty()))
-        .map(|data| Payload {
-            data_type: data.r#type,
-            value: data.value,
-        })
+        .map(|data| Payload::new(data.r#type, data.value))
 }
 
 pub(super) fn from_groups(groups: Vec<Group>) -> pb::RecordListSummary {

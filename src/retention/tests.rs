@@ -172,10 +172,10 @@ fn record(name: &str, data_type: &str, object: &serde_json::Value) -> Record {
         etag: Etag::new(name, stored),
         create_time: stored,
         update_time: stored,
-        data: Some(Payload {
-            data_type: data_type.to_owned(),
-            value: serde_json::to_vec(object).unwrap().into(),
-        }),
+        data: Some(Payload::new(
+            data_type.to_owned(),
+            serde_json::to_vec(object).unwrap().into(),
+        )),
     }
 }
 

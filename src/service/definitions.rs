@@ -40,10 +40,7 @@ impl Service {
             let Some(value) = next(payload.map(|payload| &*payload.value)) else {
                 return Ok(());
             };
-            let data = Payload {
-                data_type: data_type.to_owned(),
-                value: Bytes::from(value),
-            };
+            let data = Payload::new(data_type.to_owned(), Bytes::from(value));
             match self.keep(&by, name, current, data).await {
                 Err(error) if lost(&error) => {}
                 outcome => return Ok(outcome?),

@@ -108,7 +108,7 @@ pub(super) fn summary(summary: &Summary, parent: &Parent) -> Result<(), Error> {
 }
 
 /// Payloads of runs are JSON objects with the shape of a Kubernetes object, because filters and
-/// dashboards read them; anything else is kept as it is.
+/// dashboards read them; anything else is kept as it is. What is read of one is remembered in it.
 pub(super) fn payload(payload: &Payload) -> Result<(), Error> {
     let data_type = payload.data_type.as_str();
     self::data_type("data.type", data_type)?;
@@ -122,7 +122,12 @@ pub(super) fn payload(payload: &Payload) -> Result<(), Error> {
         if payload.value.len() < LABELS_BYTES {
             return Ok(());
         }
-        return outline(&payload.value).map_or(Ok(()), |object| labels(&object));
+        let Ok(object) = outline(&payload.value) else {
+            return Ok(());
+        };
+        labels(&object)?;
+        payload.remember(&object);
+        return Ok(());
     };
     let invalid = |why: String| Err(Error::Invalid(format!("data.value of type {why}")));
     let object = match outline(&payload.value) {
@@ -137,22 +142,21 @@ pub(super) fn payload(payload: &Payload) -> Result<(), Error> {
         Err(error) => return invalid(format!("`{data_type}` is not JSON: {error}")),
     };
     labels(&object)?;
-    let Value::Object(object) = object else {
+    let Some(parts) = object.as_object() else {
         return invalid(format!("`{data_type}` is not a JSON object"));
     };
-    if matches!(kind.completion, Completion::Declared(_)) {
-        return Ok(());
-    }
+    let is_declared = matches!(kind.completion, Completion::Declared(_));
     let odd = ["metadata", "spec", "status"].into_iter().find(|part| {
-        let part = object.get(*part);
+        let part = parts.get(*part);
         !part.is_none_or(|part| part.is_object() || part.is_null())
     });
-    match odd {
-        None => Ok(()),
-        Some(part) => invalid(format!(
+    if let Some(part) = odd.filter(|_| !is_declared) {
+        return invalid(format!(
             "`{data_type}` has a `{part}` that is not a JSON object"
-        )),
+        ));
     }
+    payload.remember(&object);
+    Ok(())
 }
 
 fn labels(object: &Value) -> Result<(), Error> {
@@ -172,10 +176,10 @@ mod tests {
     use super::*;
 
     fn refusal(data_type: &str, value: &str) -> Option<String> {
-        let payload = payload(&Payload {
-            data_type: data_type.to_owned(),
-            value: value.as_bytes().to_vec().into(),
-        });
+        let payload = payload(&Payload::new(
+            data_type.to_owned(),
+            value.as_bytes().to_vec().into(),
+        ));
         payload.err().map(|error| error.to_string())
     }
 

@@ -40,10 +40,10 @@ impl RecordChange {
                 let kept = current.cloned();
                 let (old_type, old_value) =
                     kept.map_or_else(Default::default, |kept| (kept.data_type, kept.value));
-                Some(Payload {
-                    data_type: data_type.clone().unwrap_or(old_type),
-                    value: value.clone().unwrap_or(old_value),
-                })
+                Some(Payload::new(
+                    data_type.clone().unwrap_or(old_type),
+                    value.clone().unwrap_or(old_value),
+                ))
             }
         }
     }

@@ -225,11 +225,8 @@ impl<S: Source> Reader<S> {
                 .next()
                 .flatten()
                 .map(|data_type| match (body, payloads) {
-                    (Some(value), _) => Ok(Payload { data_type, value }),
-                    (None, Payloads::Skip) => Ok(Payload {
-                        data_type,
-                        value: bytes::Bytes::new(),
-                    }),
+                    (Some(value), _) => Ok(Payload::new(data_type, value)),
+                    (None, Payloads::Skip) => Ok(Payload::new(data_type, bytes::Bytes::new())),
                     (None, Payloads::Read) => Err(absent("payload")),
                 });
             let record = Record {

@@ -331,10 +331,10 @@ mod tests {
     use super::*;
 
     fn columns(json: &str) -> ObjectColumns {
-        object_columns(&Payload {
-            data_type: "tekton.dev/v1.TaskRun".to_owned(),
-            value: json.as_bytes().to_vec().into(),
-        })
+        object_columns(&Payload::new(
+            "tekton.dev/v1.TaskRun".to_owned(),
+            json.as_bytes().to_vec().into(),
+        ))
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod eval;
 mod explain;
 mod expr;
 mod expression;
+pub mod extract;
 mod fields;
 pub mod indexed;
 mod language;

@@ -4,6 +4,7 @@
 //! that what a write returns equals what the next read returns.
 
 mod etag;
+mod memo;
 mod record;
 mod result;
 mod tier;

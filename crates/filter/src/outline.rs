@@ -266,7 +266,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_payload_has_the_same_columns(row in record_row()) {
-            if let Some(Payload { data_type, value }) = row.data {
+            if let Some(Payload { data_type, value, .. }) = row.data {
                 gives_the_same_columns(&data_type, &value);
             }
         }

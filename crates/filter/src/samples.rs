@@ -206,10 +206,7 @@ pub fn record_row() -> impl Strategy<Value = Record> {
             etag: Etag::from_text("e"),
             create_time: time(created),
             update_time: time("2026-06-01T00:00:00Z"),
-            data: data.map(|(data_type, value)| Payload {
-                data_type: data_type.to_owned(),
-                value: value.into(),
-            }),
+            data: data.map(|(data_type, value)| Payload::new(data_type.to_owned(), value.into())),
         },
     )
 }

@@ -311,10 +311,9 @@ fn record(record: pb::Record) -> Result<Record, Failure> {
         uid: record.uid,
         create_time: time(&record.name, record.create_time)?,
         update_time: time(&record.name, record.update_time)?,
-        data: record.data.map(|data| Payload {
-            data_type: data.r#type,
-            value: data.value,
-        }),
+        data: record
+            .data
+            .map(|data| Payload::new(data.r#type, data.value)),
     })
 }
 

@@ -21,10 +21,10 @@ fn columns(data_type: &str, object: &Value) -> RecordColumns {
         etag: Etag::new("record-uid", at),
         create_time: at,
         update_time: at,
-        data: Some(Payload {
-            data_type: data_type.to_owned(),
-            value: serde_json::to_vec(object).unwrap().into(),
-        }),
+        data: Some(Payload::new(
+            data_type.to_owned(),
+            serde_json::to_vec(object).unwrap().into(),
+        )),
     })
 }
 

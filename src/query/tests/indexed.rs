@@ -39,10 +39,10 @@ fn row(at: i64) -> Record {
         etag: Etag::from_text("e"),
         create_time: time(at / 2 * 1_000),
         update_time: time(at * 7_919 % ROWS * 1_000),
-        data: Some(Payload {
-            data_type: "tekton.dev/v1.TaskRun".to_owned(),
-            value: object.to_string().into_bytes().into(),
-        }),
+        data: Some(Payload::new(
+            "tekton.dev/v1.TaskRun".to_owned(),
+            object.to_string().into_bytes().into(),
+        )),
     }
 }
 

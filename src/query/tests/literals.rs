@@ -103,16 +103,16 @@ fn rows() -> Rows {
             etag: Etag::from_text("e"),
             create_time: time,
             update_time: time,
-            data: Some(Payload {
-                data_type: (*text).to_owned(),
-                value: json!({
+            data: Some(Payload::new(
+                (*text).to_owned(),
+                json!({
                     "metadata": {"name": text, "labels": map},
                     "spec": {"x": text, *text: 1},
                 })
                 .to_string()
                 .into_bytes()
                 .into(),
-            }),
+            )),
         };
         results.push(RunResult {
             name: record.name.result().clone(),

@@ -127,10 +127,7 @@ fn new_object(id: &str, run: &RecordName, of: Option<&Value>) -> Value {
 }
 
 fn payload(object: &Value) -> Payload {
-    Payload {
-        data_type: TYPES[0].to_owned(),
-        value: object.to_string().into(),
-    }
+    Payload::new(TYPES[0].to_owned(), object.to_string().into())
 }
 
 impl Service {
@@ -196,10 +193,8 @@ impl Service {
                     }
                     told["status"] = status.json();
                     let data_type = current.data.as_ref().map(|data| data.data_type.clone());
-                    let data = Payload {
-                        data_type: data_type.unwrap_or_else(|| TYPES[0].to_owned()),
-                        ..payload(&told)
-                    };
+                    let mut data = payload(&told);
+                    data.data_type = data_type.unwrap_or(data.data_type);
                     if current.data.as_ref() == Some(&data) {
                         return Ok(name);
                     }

@@ -93,10 +93,10 @@ fn run(at: i64, all: i64) -> Record {
         etag: Etag::from_text(at.to_string()),
         create_time: time(at * 1_000),
         update_time: time(at * 1_000),
-        data: Some(Payload {
-            data_type: "tekton.dev/v1.TaskRun".to_owned(),
-            value: object.to_string().into_bytes().into(),
-        }),
+        data: Some(Payload::new(
+            "tekton.dev/v1.TaskRun".to_owned(),
+            object.to_string().into_bytes().into(),
+        )),
     }
 }
 

@@ -150,10 +150,7 @@ fn rows(number: usize) -> [Change; 3] {
             name,
             create_time: made,
             update_time: deleted,
-            data: Some(Payload {
-                data_type,
-                value: object.to_string().into(),
-            }),
+            data: Some(Payload::new(data_type, object.to_string().into())),
         })
     };
     let of_events = name.result().record(&format!("{}-events", name.id()));

@@ -163,10 +163,7 @@ impl Run {
                 uid,
                 create_time: made,
                 update_time: made,
-                data: Some(Payload {
-                    data_type: data_type(is_run).to_owned(),
-                    value: payload.into(),
-                }),
+                data: Some(Payload::new(data_type(is_run).to_owned(), payload.into())),
             });
         }
         let result = RunResult {

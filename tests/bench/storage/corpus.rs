@@ -352,10 +352,10 @@ impl Corpus {
                     uid,
                     create_time: made,
                     update_time: made,
-                    data: Some(Payload {
-                        data_type: data_type.to_owned(),
-                        value: object.to_string().into(),
-                    }),
+                    data: Some(Payload::new(
+                        data_type.to_owned(),
+                        object.to_string().into(),
+                    )),
                 });
             }
         }

@@ -128,10 +128,7 @@ impl Runs {
                 uid,
                 create_time: made,
                 update_time: made,
-                data: Some(Payload {
-                    data_type: body.data_type.clone(),
-                    value: text.into(),
-                }),
+                data: Some(Payload::new(body.data_type.clone(), text.into())),
             });
         }
         let (uid, made) = (dice.uuid(), stored(began, 0));

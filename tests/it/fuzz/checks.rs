@@ -25,16 +25,16 @@ static RECORD: LazyLock<Record> = LazyLock::new(|| Record {
     etag: Etag::from_text("e"),
     create_time: "2026-03-01T10:00:00Z".parse().expect("it is a time"),
     update_time: "2026-03-01T10:05:00Z".parse().expect("it is a time"),
-    data: Some(Payload {
-        data_type: "tekton.dev/v1.TaskRun".to_owned(),
-        value: br#"{"kind":"TaskRun","metadata":{"name":"a","namespace":"ci","uid":"5",
+    data: Some(Payload::new(
+        "tekton.dev/v1.TaskRun".to_owned(),
+        br#"{"kind":"TaskRun","metadata":{"name":"a","namespace":"ci","uid":"5",
             "creationTimestamp":"2026-03-01T09:00:00Z","labels":{"app":"a","n":"5"}},
             "spec":{"retries":3,"params":[{"name":"env","value":["a"]}],"ratio":0.5,"x":null},
             "status":{"startTime":"2026-03-01T09:00:01Z","conditions":[{"reason":"Failed",
             "status":"False"}]}}"#
             .to_vec()
             .into(),
-    }),
+    )),
 });
 
 static RESULT: LazyLock<RunResult> = LazyLock::new(|| RunResult {
@@ -227,10 +227,10 @@ static LARGE: LazyLock<Record> = LazyLock::new(|| {
     let zeros = ["0"; 5_000].join(",");
     let long = "ab".repeat(100_000);
     let json = format!(r#"{{"kind":"TaskRun","l":[{zeros}],"s":"{long}","n":5}}"#);
-    record.data = Some(Payload {
-        data_type: "tekton.dev/v1.TaskRun".to_owned(),
-        value: json.into_bytes().into(),
-    });
+    record.data = Some(Payload::new(
+        "tekton.dev/v1.TaskRun".to_owned(),
+        json.into_bytes().into(),
+    ));
     record
 });
 

@@ -167,10 +167,10 @@ pub fn check(choices: &[u8]) {
         etag: Etag::from_text("e"),
         create_time: "2026-03-01T10:00:00Z".parse().expect("it is a time"),
         update_time: "2026-03-01T10:05:00Z".parse().expect("it is a time"),
-        data: Some(Payload {
-            data_type: "tekton.dev/v1.TaskRun".to_owned(),
-            value: text.into_bytes().into(),
-        }),
+        data: Some(Payload::new(
+            "tekton.dev/v1.TaskRun".to_owned(),
+            text.into_bytes().into(),
+        )),
     };
     let object = record.data.as_ref().map(object_columns).unwrap_or_default();
     let column = |column: &Column| of_record(&record, Tier::Hot, &object, column);

@@ -44,10 +44,7 @@ fn payloads() -> impl Strategy<Value = Payload> {
         1 => Just(b"{\"metadata\":{\"labels\":{}}}".to_vec()),
     ];
     let types = prop_oneof![texts(), Just("tekton.dev/v1.TaskRun".to_owned())];
-    (types, values).prop_map(|(data_type, value)| Payload {
-        data_type,
-        value: value.into(),
-    })
+    (types, values).prop_map(|(data_type, value)| Payload::new(data_type, value.into()))
 }
 
 prop_compose! {

@@ -92,10 +92,10 @@ fn run(number: i64) -> Vec<Row> {
             etag: Etag::new(&uid, made),
             create_time: made,
             update_time: made,
-            data: Some(Payload {
-                data_type: format!("tekton.dev/v1.{kind}"),
-                value: object.to_string().into(),
-            }),
+            data: Some(Payload::new(
+                format!("tekton.dev/v1.{kind}"),
+                object.to_string().into(),
+            )),
             uid,
         };
         Row {

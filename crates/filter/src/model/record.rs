@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use super::{Etag, RecordName};
+use super::{Etag, RecordName, memo::Memo};
 
 /// One stored object, such as a run, with its name and version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,4 +37,16 @@ pub struct Payload {
     pub data_type: String,
     /// The bytes exactly as they were sent.
     pub value: Bytes,
+    pub(crate) memo: Memo,
+}
+
+impl Payload {
+    /// Bytes of a type.
+    pub fn new(data_type: String, value: Bytes) -> Self {
+        Self {
+            data_type,
+            value,
+            memo: Memo::default(),
+        }
+    }
 }

@@ -20,10 +20,7 @@ pub fn record(name: &str, data_type: &str, value: &[u8]) -> Record {
         etag: Etag::from_text("e"),
         create_time: time("2026-03-01T10:00:00Z"),
         update_time: time("2026-03-01T10:05:00Z"),
-        data: Some(Payload {
-            data_type: data_type.to_owned(),
-            value: value.to_vec().into(),
-        }),
+        data: Some(Payload::new(data_type.to_owned(), value.to_vec().into())),
     }
 }
 

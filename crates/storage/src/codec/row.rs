@@ -1,11 +1,8 @@
 //! Rows: changes with all that tables hold of them.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use bytes::Bytes;
-use hindsight_run::{Kind, View};
 use jiff::Timestamp;
-use serde_json::Value;
 
 use super::{
     body::Packed,
@@ -15,10 +12,7 @@ use super::{
 };
 use crate::seam::{Error, Hold, WholeVersion};
 use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
-use hindsight_filter::{
-    columns::{ObjectColumns, columns_of},
-    outline::outline,
-};
+use hindsight_filter::{columns::ObjectColumns, extract::Extract};
 
 /// A record with all that its row needs.
 #[derive(Debug, Clone)]
@@ -30,7 +24,7 @@ pub(crate) struct RecordRow {
     /// The packed payload, if there is one.
     pub(crate) body: Option<Packed>,
     /// What filters ask for.
-    pub(crate) columns: ObjectColumns,
+    pub(crate) columns: Arc<ObjectColumns>,
     /// Which other bodies its body is like, if it is JSON.
     pub(crate) keys: Option<Keys>,
     /// What indexes of paths hold of it.
@@ -158,41 +152,35 @@ pub(crate) fn row(mut record: Record) -> RecordRow {
             number: None,
             record,
             body: None,
-            columns: ObjectColumns::default(),
+            columns: Arc::default(),
             keys: None,
             entries: IndexEntries::default(),
         };
     };
-    let value = std::mem::replace(&mut data.value, Bytes::new());
-    let object = outline(&value).ok();
-    let columns = object
-        .as_ref()
-        .map(|object| columns_of(&data.data_type, object));
+    let (value, extract) = data.take();
     let parent = record.name.result().parent().as_str();
-    let keys = keys(parent, &data.data_type, &value, object.as_ref());
+    let keys = keys(parent, &data.data_type, &value, extract.as_deref());
     RecordRow {
         number: None,
         record,
         body: Some(Packed::loose(value)),
-        columns: columns.unwrap_or_default(),
+        columns: extract
+            .map(|extract| Arc::clone(&extract.columns))
+            .unwrap_or_default(),
         keys,
         entries: IndexEntries::default(),
     }
 }
 
-/// Which other bodies a body is like, given what matters of it, if it is JSON.
-fn keys(parent: &str, data_type: &str, value: &[u8], object: Option<&Value>) -> Option<Keys> {
+/// Which other bodies a body is like.
+fn keys(parent: &str, data_type: &str, value: &[u8], extract: Option<&Extract>) -> Option<Keys> {
     // Other bytes may look like a dictionary of zstd's own form, which JSON never does.
-    let plain = value
-        .starts_with(b"{")
-        .then(|| Keys::of_type(parent, data_type));
-    if Kind::of_type(data_type).is_none() {
-        return plain;
-    }
-    let Some(object) = object else {
-        return plain;
-    };
-    plain.map(|_| Keys::of_run(parent, data_type, &View::new(object)))
+    let plain = value.starts_with(b"{");
+    let family = extract.and_then(|extract| extract.family.as_ref());
+    plain.then(|| match family {
+        Some(family) => Keys::of_run(parent, data_type, family),
+        None => Keys::of_type(parent, data_type),
+    })
 }
 
 /// A map of texts as the JSON that columns hold.

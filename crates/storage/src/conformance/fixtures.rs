@@ -110,10 +110,10 @@ pub(crate) fn record(name: &str, us: i64, object: &Value) -> Record {
         uid,
         create_time: time(us),
         update_time: time(us),
-        data: Some(Payload {
-            data_type: "tekton.dev/v1.TaskRun".to_owned(),
-            value: serde_json::to_vec(object).expect("it is JSON").into(),
-        }),
+        data: Some(Payload::new(
+            "tekton.dev/v1.TaskRun".to_owned(),
+            serde_json::to_vec(object).expect("it is JSON").into(),
+        )),
     }
 }
 

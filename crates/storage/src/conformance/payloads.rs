@@ -19,10 +19,7 @@ pub(super) async fn a_big_body_comes_back_byte_for_byte(world: World) {
     let mut value = dice.bytes(19 << 20);
     value.resize(25 << 20, b' ');
     let mut big = record("a/results/r/records/big", 2, &json!({}));
-    big.data = Some(Payload {
-        data_type: "logs".to_owned(),
-        value: value.into(),
-    });
+    big.data = Some(Payload::new("logs".to_owned(), value.into()));
     world.given([Change::InsertRecord(big.clone())]).await;
     assert!(
         world.record(&big.name).await == Some(big.clone()),
@@ -49,10 +46,7 @@ pub(super) async fn payloads_need_not_be_json(world: World) {
     for (at, body) in bodies.iter().enumerate() {
         let mut value = record(&format!("a/results/r/records/{at}"), 2, &json!({}));
         let data_type = "tekton.dev/v1.TaskRun".to_owned();
-        value.data = Some(Payload {
-            data_type,
-            value: body.to_vec().into(),
-        });
+        value.data = Some(Payload::new(data_type, body.to_vec().into()));
         world.given([Change::InsertRecord(value.clone())]).await;
         assert_eq!(world.record(&value.name).await, Some(value));
     }
@@ -70,10 +64,8 @@ pub(super) async fn a_payload_can_come_and_go(world: World) {
         let us = i64::try_from(at).unwrap();
         let first = record("a/results/r/records/x", 1, &json!({}));
         let mut version = later_record(&first, us);
-        version.data = body.map(|body| Payload {
-            data_type: format!("type {at}"),
-            value: body.as_bytes().to_vec().into(),
-        });
+        version.data =
+            body.map(|body| Payload::new(format!("type {at}"), body.as_bytes().to_vec().into()));
         versions.push(version);
     }
     world

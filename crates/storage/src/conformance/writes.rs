@@ -223,10 +223,7 @@ pub(super) async fn an_update_keeps_what_the_first_write_fixed(world: World) {
     assert_eq!(world.result(&r.name).await, Some(bare));
 
     let mut next = later_record(&x, 7);
-    next.data = Some(Payload {
-        data_type: "t".into(),
-        value: b"new".to_vec().into(),
-    });
+    next.data = Some(Payload::new("t".into(), b"new".to_vec().into()));
     let other = Record {
         uid: "other".into(),
         create_time: time(99),
@@ -303,10 +300,7 @@ pub(super) async fn deleting_a_result_deletes_its_records(world: World) {
         .given([Change::InsertResult(result("a/results/r", 2))])
         .await;
     let mut again = record("a/results/r/records/1", 3, &json!({}));
-    again.data = Some(Payload {
-        data_type: "t".into(),
-        value: bytes::Bytes::new(),
-    });
+    again.data = Some(Payload::new("t".into(), bytes::Bytes::new()));
     world.given([Change::InsertRecord(again.clone())]).await;
     assert_eq!(world.record(&again.name).await, Some(again));
 }

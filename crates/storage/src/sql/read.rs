@@ -184,10 +184,7 @@ pub(crate) fn raw_record(row: &impl SqlRow, body: Option<usize>) -> Result<Store
         uid,
         create_time: time(create_us)?,
         update_time: time(update_us)?,
-        data: text(row, 8)?.map(|data_type| Payload {
-            data_type,
-            value: Bytes::new(),
-        }),
+        data: text(row, 8)?.map(|data_type| Payload::new(data_type, Bytes::new())),
     };
     Ok(StoredRecord::new(record, stored))
 }

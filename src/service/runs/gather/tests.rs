@@ -14,10 +14,10 @@ fn record(name: &str, object: &Value) -> Record {
         etag: Etag::new("u", Timestamp::UNIX_EPOCH),
         create_time: Timestamp::UNIX_EPOCH,
         update_time: Timestamp::UNIX_EPOCH,
-        data: Some(Payload {
-            data_type: "tekton.dev/v1.PipelineRun".to_owned(),
-            value: object.to_string().into(),
-        }),
+        data: Some(Payload::new(
+            "tekton.dev/v1.PipelineRun".to_owned(),
+            object.to_string().into(),
+        )),
     }
 }
 

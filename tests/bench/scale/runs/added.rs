@@ -40,10 +40,10 @@ fn row(name: &ResultName, id: &str, at: Timestamp, data_type: &str, object: &Val
         uid,
         create_time: at,
         update_time: at,
-        data: Some(Payload {
-            data_type: data_type.to_owned(),
-            value: object.to_string().into(),
-        }),
+        data: Some(Payload::new(
+            data_type.to_owned(),
+            object.to_string().into(),
+        )),
     })
 }
 

@@ -37,10 +37,10 @@ fn run(writer: usize, number: usize, us: usize) -> Record {
         etag: Etag::new(&name, at(us)),
         create_time: at(number),
         update_time: at(us),
-        data: Some(Payload {
-            data_type: TASK_RUN.to_owned(),
-            value: serde_json::to_vec(&object).unwrap().into(),
-        }),
+        data: Some(Payload::new(
+            TASK_RUN.to_owned(),
+            serde_json::to_vec(&object).unwrap().into(),
+        )),
         uid: name,
     }
 }

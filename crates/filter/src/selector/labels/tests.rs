@@ -25,10 +25,10 @@ fn matches(text: &str, payload: &str) -> bool {
         etag: crate::model::Etag::from_text("e"),
         create_time: jiff::Timestamp::UNIX_EPOCH,
         update_time: jiff::Timestamp::UNIX_EPOCH,
-        data: Some(Payload {
-            data_type: "tekton.dev/v1.TaskRun".to_owned(),
-            value: payload.as_bytes().to_vec().into(),
-        }),
+        data: Some(Payload::new(
+            "tekton.dev/v1.TaskRun".to_owned(),
+            payload.as_bytes().to_vec().into(),
+        )),
     };
     let body = Body::of(&record);
     let row = Row::Record {

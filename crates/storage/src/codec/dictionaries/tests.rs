@@ -123,10 +123,10 @@ fn change(object: &Value) -> Change {
         etag: Etag::new("u", time),
         create_time: time,
         update_time: time,
-        data: Some(Payload {
-            data_type: "tekton.dev/v1.TaskRun".to_owned(),
-            value: object.to_string().into(),
-        }),
+        data: Some(Payload::new(
+            "tekton.dev/v1.TaskRun".to_owned(),
+            object.to_string().into(),
+        )),
     })
 }
 

@@ -1,11 +1,8 @@
 //! What bodies are alike: those of one type, and of one task of one pipeline even more so. Those of
 //! different parents have no key in common.
 
-use hindsight_run::{View, keys::PIPELINE_RUN};
+use hindsight_filter::extract::Family;
 use sha2::{Digest, Sha256};
-
-/// The label that names the task within its pipeline.
-const PIPELINE_TASK: &str = "tekton.dev/pipelineTask";
 
 /// A digest of what bodies have in common.
 pub(crate) type Key = [u8; 32];
@@ -31,13 +28,8 @@ impl Keys {
     }
 
     /// The keys of a run.
-    pub(crate) fn of_run(parent: &str, data_type: &str, run: &View<'_>) -> Self {
-        let whole = run.label(PIPELINE_RUN).or(run.name());
-        // Without a template, runs are often called after a prefix that they share.
-        let stem = whole.and_then(|name| Some(name.rsplit_once('-')?.0));
-        // An embedded pipeline is called after its run.
-        let pipeline = run.pipeline().filter(|name| Some(*name) != whole).or(stem);
-        let task = run.label(PIPELINE_TASK).or(run.task());
+    pub(crate) fn of_run(parent: &str, data_type: &str, run: &Family) -> Self {
+        let (pipeline, task) = (run.pipeline.as_deref(), run.task.as_deref());
         let own = (pipeline.is_some() || task.is_some()).then(|| {
             let (pipeline, task) = (pipeline.unwrap_or_default(), task.unwrap_or_default());
             digest(&[parent, data_type, pipeline, task])
@@ -45,7 +37,7 @@ impl Keys {
         Self {
             own,
             of_type: digest(&[parent, data_type]),
-            is_settled: run.finish().done,
+            is_settled: run.is_settled,
         }
     }
 

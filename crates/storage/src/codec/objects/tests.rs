@@ -51,10 +51,10 @@ async fn faulty(url: &str) -> (World, Arc<Faulty>) {
 /// A record whose body does not compress.
 fn big(name: &str, us: i64, seed: u64) -> Record {
     let mut record = record(&format!("a/results/r/records/{name}"), us, &json!({}));
-    record.data = Some(Payload {
-        data_type: "logs".to_owned(),
-        value: Dice::new(seed).bytes(5000).into(),
-    });
+    record.data = Some(Payload::new(
+        "logs".to_owned(),
+        Dice::new(seed).bytes(5000).into(),
+    ));
     record
 }
 

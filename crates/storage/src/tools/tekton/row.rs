@@ -209,9 +209,8 @@ pub(super) fn record(outline: Outline, bytes: Option<Vec<u8>>) -> Record {
         etag: outline.etag,
         create_time: outline.create_time,
         update_time: outline.update_time,
-        data: outline.data_type.map(|data_type| Payload {
-            data_type,
-            value: bytes.unwrap_or_default().into(),
-        }),
+        data: outline
+            .data_type
+            .map(|data_type| Payload::new(data_type, bytes.unwrap_or_default().into())),
     }
 }
