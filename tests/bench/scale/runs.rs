@@ -111,6 +111,7 @@ async fn queries(
         ),
         ("reason", "reason:Cancelled".to_owned(), None),
         ("long", "took>5h".to_owned(), None),
+        ("longer than some", "took>10m".to_owned(), Some(50)),
         ("running", "running".to_owned(), Some(0)),
         ("on top", "is:top".to_owned(), Some(50)),
         (

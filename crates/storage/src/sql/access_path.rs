@@ -128,6 +128,23 @@ pub(crate) fn long_prefix_scan(
     ))
 }
 
+/// The prefix scan that is worth trying before all rows that took so long are sorted, after `prefix` found so many of
+/// those that are wanted: where that is a fifth, ten times as many rows hold a page twice over.
+pub(crate) fn farther_prefix_scan(
+    dialect: Dialect,
+    query: &ListQuery,
+    (prefix, path): (AccessPath<'_>, AccessPath<'_>),
+    (found, wanted): (i64, i64),
+) -> Option<AccessPath<'static>> {
+    let rows = cost::model(dialect).prefix_labelled;
+    let is_worth = dialect == Dialect::Postgres
+        && prefix == AccessPath::PrefixScan(rows)
+        && path == AccessPath::FullSort
+        && asks_how_long(query)
+        && found * 5 >= wanted;
+    is_worth.then_some(AccessPath::PrefixScan(rows * 10))
+}
+
 /// Whether runs are asked for by how long they took, of which an index has few.
 fn asks_how_long(query: &ListQuery) -> bool {
     let all = candidate::candidates(Resource::Records, query, false);
@@ -363,6 +380,31 @@ mod tests {
         let id = hindsight_filter::condition::Value::Text("x".to_owned());
         let condition = test(Column::RecordId, Is::Equal(id));
         assert!(!long(&ListQuery { condition, ..all }));
+    }
+
+    #[test]
+    fn more_rows_are_looked_at_where_the_next_ones_held_some_of_the_page() {
+        let longer = |column| test(column, Is::Greater(Value::Int(9)));
+        let asked = |condition| ListQuery {
+            condition,
+            ..everything()
+        };
+        let took = asked(longer(Column::Duration));
+        let farther = |dialect, query: &ListQuery, path, found| {
+            let prefix = AccessPath::PrefixScan(cost::model(dialect).prefix_labelled);
+            farther_prefix_scan(dialect, query, (prefix, path), (found, 50))
+        };
+        let (postgres, sort) = (Dialect::Postgres, AccessPath::FullSort);
+        let far = Some(AccessPath::PrefixScan(10_000));
+        assert_eq!(farther(postgres, &took, sort, 10), far);
+        assert_eq!(farther(postgres, &took, sort, 9), None);
+        assert_eq!(
+            farther(postgres, &took, AccessPath::LabelIndex(None), 50),
+            None
+        );
+        assert_eq!(farther(Dialect::Sqlite, &took, sort, 50), None);
+        let late = asked(longer(Column::Ended));
+        assert_eq!(farther(postgres, &late, sort, 50), None);
     }
 
     #[test]

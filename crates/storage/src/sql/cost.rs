@@ -18,8 +18,8 @@ pub(crate) struct CostModel {
     /// Records that a prefix scan looks at. A match in forty fills the first page from 2,000; where
     /// nothing is counted beforehand it is worth looking at 10,000, which takes 6 ms.
     prefix_records: i64,
-    /// The same where a label is asked for, whose index finds few rows in 1 ms.
-    prefix_labelled: i64,
+    /// The same where a label is asked for, whose index finds few rows in 1 ms, or how long runs took.
+    pub(crate) prefix_labelled: i64,
     /// The same where names are searched, of which all would be looked at otherwise.
     pub(crate) prefix_searched: i64,
     /// The same where names are searched by their trigrams, of which very many rows may have all.

@@ -45,7 +45,17 @@ pub(super) async fn plan<D: Database>(
         }
         let choice = choose(&mut *reader, D::DIALECT, resource, query).await?;
         let prefix = access_path::prefix_scan(D::DIALECT, resource, query);
-        let tried = prefix.into_iter().chain(choice.first.clone());
+        // Where the first one holds some of the page.
+        let farther = prefix.and_then(|prefix| {
+            access_path::farther_prefix_scan(
+                D::DIALECT,
+                query,
+                (prefix, choice.path),
+                (limit, limit),
+            )
+        });
+        let tried = prefix.into_iter().chain(farther);
+        let tried = tried.chain(choice.first.clone());
         let tried = tried.chain([choice.path]);
         for path in tried.clone() {
             let statement = list::list(D::DIALECT, resource, query, part, path, limit)?;

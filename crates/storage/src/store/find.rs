@@ -38,19 +38,25 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
         let Some(limit) = self.left(page) else {
             return Ok(());
         };
+        let mut near = None;
         if let Some(prefix) = access_path::prefix_scan(self.dialect, self.resource, self.query) {
             let found = self.rows(self.query, part, prefix, limit).await?;
             if self.is_enough(&found, limit) {
                 page.extend(found);
                 return Ok(());
             }
+            near = Some((prefix, i64::try_from(found.len()).unwrap_or(limit)));
             if let Some(all) = self.whole_prefix(part, prefix, limit, found).await? {
                 page.extend(all);
                 return Ok(());
             }
         }
         let choice = choose(self.reader, self.dialect, self.resource, self.query).await?;
-        for first in choice.first {
+        let farther = near.and_then(|(prefix, found)| {
+            let paths = (prefix, choice.path);
+            access_path::farther_prefix_scan(self.dialect, self.query, paths, (found, limit))
+        });
+        for first in farther.into_iter().chain(choice.first) {
             let farther = self.rows(self.query, part, first, limit).await?;
             if self.is_enough(&farther, limit) {
                 page.extend(farther);
