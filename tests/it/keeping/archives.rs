@@ -388,7 +388,7 @@ async fn workflows_of_the_archive_of_argo_are_stored_cluster_by_cluster() {
     let said = run(&other).await;
     said.fails(
         1,
-        "this is no database of KubeArchive: it has no column `resource.uuid`",
+        "this is no database of KubeArchive: it has no column `resource.id`",
     );
     server.stop().await;
     connection.close().await.unwrap();

@@ -74,10 +74,10 @@ async fn listed(server: &Server) -> BTreeMap<String, (usize, Vec<u8>)> {
     }
 }
 
-/// How many rounds each database has, one after the other.
+/// How many rounds each database has, one after the other, about as many each.
 fn databases() -> impl Iterator<Item = usize> {
-    let begun = (0..rounds()).step_by(OF_DATABASE);
-    begun.map(|begun| (rounds() - begun).min(OF_DATABASE))
+    let databases = rounds().div_ceil(OF_DATABASE);
+    (0..databases).map(move |at| (rounds() + at) / databases)
 }
 
 async fn kills(db: &str, rounds: usize, seed: u64) {

@@ -56,6 +56,7 @@ impl Archive {
     fn needed(&self) -> &'static [&'static str] {
         match self {
             Self::KubeArchive { .. } => &[
+                "resource.id",
                 "resource.uuid",
                 "resource.kind",
                 "resource.namespace",
@@ -156,7 +157,11 @@ impl Reader {
                 postgres::first(&archive),
             ),
         };
-        archive.check(&ask!(connection, columns())?)?;
+        let without = match connection {
+            Connection::Postgres(_) => "",
+            Connection::MySql(_) => mysql::NO_COLUMN,
+        };
+        archive.check(&ask!(connection, columns())?, without)?;
         let chosen = match &archive {
             Archive::KubeArchive { kinds } => kinds.clone(),
             Archive::Argo { cluster } => {
@@ -224,9 +229,9 @@ impl Archive {
         }
     }
 
-    /// It fails if a database with these columns is not that of the archive.
-    fn check(&self, columns: &[String]) -> Result<(), Error> {
-        let has = |name: &&&str| columns.iter().any(|column| column == **name);
+    /// It fails if a database with these columns is not that of the archive, which there may be `without` one.
+    fn check(&self, columns: &[String], without: &str) -> Result<(), Error> {
+        let has = |name: &&&str| **name == without || columns.iter().any(|column| column == **name);
         match self.needed().iter().find(|name| !has(name)) {
             None => Ok(()),
             Some(missing) => Err(Error::Incompatible(format!(

@@ -9,6 +9,9 @@ use sqlx::{
 use super::{Archive, LARGEST, MOST_ROWS, Stored};
 use crate::{seam::Error, tools::foreign::failed};
 
+/// The column of KubeArchive that these databases do not have.
+pub(super) const NO_COLUMN: &str = "resource.id";
+
 /// Key and UID of a row, its object, and the column of what is chosen.
 fn names(archive: &Archive) -> [&'static str; 3] {
     match archive {
@@ -37,14 +40,12 @@ pub(super) fn options(url: &str) -> Result<MySqlConnectOptions, Error> {
 pub(super) async fn open(url: &str) -> Result<MySqlConnection, Error> {
     let options = options(url)?.disable_statement_logging();
     let mut connection = match options.connect().await {
-        // The driver would have it built with RSA.
-        Err(sqlx::Error::Configuration(_)) => {
-            return Err(Error::Incompatible(
-                "the database that is imported takes the password of this user over TLS alone, which its server \
-                 does not offer or its address switches off; switch TLS on, or give a user that is identified \
-                 with `mysql_native_password`"
-                    .to_owned(),
-            ));
+        Err(error @ (sqlx::Error::Configuration(_) | sqlx::Error::Tls(_))) => {
+            return Err(Error::Incompatible(format!(
+                "no connection to the database that is imported: {error}; a user of `caching_sha2_password` needs \
+                 TLS, a server whose TLS is too old for this client needs `?ssl-mode=DISABLED` and a user of \
+                 `mysql_native_password`"
+            )));
         }
         connected => connected.map_err(failed)?,
     };
@@ -67,7 +68,7 @@ pub(super) async fn columns(connection: &mut MySqlConnection) -> Result<Vec<Stri
 
 /// Clusters of Argo's archive.
 pub(super) async fn clusters(connection: &mut MySqlConnection) -> Result<Vec<String>, sqlx::Error> {
-    let sql = "SELECT DISTINCT CAST(clustername AS CHAR) FROM argo_archived_workflows ORDER BY 1 LIMIT 20";
+    let sql = "SELECT DISTINCT CAST(clustername AS CHAR) FROM argo_archived_workflows ORDER BY 1 LIMIT 1000";
     sqlx::query_scalar(sql).fetch_all(connection).await
 }
 

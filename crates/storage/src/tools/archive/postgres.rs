@@ -50,7 +50,8 @@ pub(super) async fn columns(connection: &mut PgConnection) -> Result<Vec<String>
 
 /// Clusters of Argo's archive.
 pub(super) async fn clusters(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
-    let sql = "SELECT DISTINCT clustername::text FROM argo_archived_workflows ORDER BY 1 LIMIT 20";
+    let sql =
+        "SELECT DISTINCT clustername::text FROM argo_archived_workflows ORDER BY 1 LIMIT 1000";
     sqlx::query_scalar(sql).fetch_all(connection).await
 }
 
