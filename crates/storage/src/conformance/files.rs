@@ -250,6 +250,16 @@ pub(super) async fn lists_are_whole_while_files_are_written_again_and_removed(wo
         priority: Priority::Normal,
     };
     let counted = format!("{:?}", given.tiers.aggregate(&count).await.unwrap());
+    // One that is being written is known before its bytes are there.
+    let file = given.index.archive_files().await.unwrap().remove(0);
+    let begun = ArchiveFile {
+        path: file.path.replace(".parquet", "-begun.parquet"),
+        ..file
+    };
+    given.index.begin_file(&begun, time(7)).await.unwrap();
+    let groups = given.tiers.aggregate(&count).await.unwrap();
+    assert_eq!(format!("{groups:?}"), counted);
+    assert_eq!(given.listed().await, before);
     for round in 0..24 {
         let result = results[round % results.len()];
         let name = result_name(result);

@@ -52,8 +52,10 @@ impl Tiers {
             for group in beside.groups {
                 tally.merge(group.keys, group.sums)?;
             }
+            // One that is being written has none yet.
             let of_files = files.iter().filter_map(|file| {
                 let results = beside.results.get(&file.id)?;
+                let results = Some(results).filter(|results| !results.is_empty())?;
                 Some(self.values_of(query, file, results))
             });
             let of_files: Vec<_> = of_files.collect();
