@@ -1,6 +1,7 @@
 //! A MariaDB of one test.
 
 use std::{
+    fs::{self, File},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -62,7 +63,7 @@ impl MariaDb {
                 folder.path().join("socket").display()
             ))
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(File::create(folder.path().join("log")).unwrap())
             .spawn()
             .unwrap();
         let server = Self {
@@ -87,7 +88,11 @@ impl MariaDb {
         loop {
             match options.connect().await {
                 Ok(connection) => return connection,
-                Err(error) => assert!(Instant::now() < until, "{error}"),
+                Err(error) => assert!(
+                    Instant::now() < until,
+                    "{error}: {:?}",
+                    fs::read_to_string(self.folder.path().join("log"))
+                ),
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -52,24 +52,11 @@ impl Archive {
         }
     }
 
-    /// Table and columns without which it is none.
+    /// Columns without which it is none, beside the key.
     fn needed(&self) -> &'static [&'static str] {
         match self {
-            Self::KubeArchive { .. } => &[
-                "resource.id",
-                "resource.uuid",
-                "resource.kind",
-                "resource.namespace",
-                "resource.name",
-                "resource.data",
-            ],
-            Self::Argo { .. } => &[
-                "argo_archived_workflows.clustername",
-                "argo_archived_workflows.uid",
-                "argo_archived_workflows.namespace",
-                "argo_archived_workflows.name",
-                "argo_archived_workflows.workflow",
-            ],
+            Self::KubeArchive { .. } => &["uuid", "kind", "namespace", "name", "data"],
+            Self::Argo { .. } => &["clustername", "uid", "namespace", "name", "workflow"],
         }
     }
 }
@@ -108,16 +95,9 @@ pub fn place(url: &str) -> Result<String, Error> {
     ))
 }
 
-/// A row as its database gives it.
-#[derive(Debug)]
-struct Stored {
-    uid: String,
-    /// Namespace and name, if it has both.
-    name: Option<String>,
-    size: i64,
-    /// Its text, if it is not too large.
-    object: Option<Vec<u8>>,
-}
+/// A row as its database gives it: its UID, namespace and name if it has both, the size of its object, and the text of
+/// that if it is not too large.
+type Stored = (String, Option<String>, i64, Option<Vec<u8>>);
 
 #[derive(Debug)]
 enum Connection {
@@ -150,18 +130,18 @@ impl Reader {
     /// Opens the database at `url`, to be read after the key that an earlier [`Page`] ended with. Fails if it does
     /// not answer, is not the database of this archive, or is Argo's, holds several clusters and none is named.
     pub async fn open(url: &str, archive: Archive, after: Option<&str>) -> Result<Self, Error> {
-        let (mut connection, first) = match mysql::is_address(url) {
-            true => (Connection::MySql(mysql::open(url).await?), ""),
-            false => (
-                Connection::Postgres(foreign::open(url).await?),
-                postgres::first(&archive),
-            ),
+        let (mut connection, key, first) = match mysql::is_address(url) {
+            true => {
+                let connection = mysql::open(url).await?;
+                (Connection::MySql(connection), mysql::key(&archive), "")
+            }
+            false => {
+                let connection = Connection::Postgres(foreign::open(url).await?);
+                let (key, first) = postgres::key(&archive);
+                (connection, key, first)
+            }
         };
-        let without = match connection {
-            Connection::Postgres(_) => "",
-            Connection::MySql(_) => mysql::NO_COLUMN,
-        };
-        archive.check(&ask!(connection, columns())?, without)?;
+        archive.check(&ask!(connection, columns())?, key)?;
         let chosen = match &archive {
             Archive::KubeArchive { kinds } => kinds.clone(),
             Archive::Argo { cluster } => {
@@ -217,22 +197,23 @@ fn last_of_page(sizes: Vec<(String, i64)>) -> Option<String> {
 }
 
 impl Archive {
-    fn read(&self, row: Stored, is_replaced: bool) -> Row {
-        let object = row.object.map(|bytes| match self {
+    fn read(&self, (uid, name, size, object): Stored, is_replaced: bool) -> Row {
+        let object = object.map(|bytes| match self {
             Self::KubeArchive { .. } => bytes,
             Self::Argo { .. } => restored(bytes, is_replaced),
         });
         Row {
-            of: format!("{} {}", row.name.as_deref().unwrap_or("?"), row.uid),
-            uid: row.uid,
-            object: object.ok_or(row.size),
+            of: format!("{} {uid}", name.as_deref().unwrap_or("?")),
+            uid,
+            object: object.ok_or(size),
         }
     }
 
-    /// It fails if a database with these columns is not that of the archive, which there may be `without` one.
-    fn check(&self, columns: &[String], without: &str) -> Result<(), Error> {
-        let has = |name: &&&str| **name == without || columns.iter().any(|column| column == **name);
-        match self.needed().iter().find(|name| !has(name)) {
+    /// It fails if a database with these columns is not that of the archive, whose rows have this key.
+    fn check(&self, columns: &[String], key: &'static str) -> Result<(), Error> {
+        let needed = [key].into_iter().chain(self.needed().iter().copied());
+        let mut needed = needed.map(|column| format!("{}.{column}", self.table()));
+        match needed.find(|name| !columns.contains(name)) {
             None => Ok(()),
             Some(missing) => Err(Error::Incompatible(format!(
                 "this is no database of {}: it has no column `{missing}`; give another database, \

@@ -1,5 +1,6 @@
 //! The same imports from MariaDB, whose rows have other keys and whose JSON is kept as it was written.
 
+use serde_json::Value;
 use sqlx::{Connection as _, MySqlConnection};
 
 use super::{STORED, argo, everything, fixture, kubearchive, says_what_is_refused, text};
@@ -31,6 +32,18 @@ async fn source(table: &'static str) -> Option<(MariaDb, MySqlConnection)> {
     Some((source, connection))
 }
 
+/// Adds a row of these texts, and of the name, the namespace and the JSON of an object.
+async fn insert(connection: &mut MySqlConnection, sql: &'static str, of: &[&str], object: &Value) {
+    let query = of
+        .iter()
+        .fold(sqlx::query(sql), |query, text| query.bind(*text));
+    let query = query
+        .bind(text(object, "/metadata/name"))
+        .bind(text(object, "/metadata/namespace"))
+        .bind(object.to_string());
+    query.execute(connection).await.unwrap();
+}
+
 #[tokio::test]
 async fn runs_of_kubearchive_are_read_from_mariadb() {
     let Some((source, mut connection)) = source(KUBEARCHIVE).await else {
@@ -38,15 +51,9 @@ async fn runs_of_kubearchive_are_read_from_mariadb() {
     };
     let rows = kubearchive();
     for (uid, kind, object) in &rows {
-        let sql = "INSERT INTO resource (uuid, api_version, kind, name, namespace, data) VALUES (?, ?, ?, ?, ?, ?)";
-        let insert = sqlx::query(sql)
-            .bind(uid)
-            .bind(text(object, "/apiVersion"))
-            .bind(kind)
-            .bind(text(object, "/metadata/name"))
-            .bind(text(object, "/metadata/namespace"))
-            .bind(object.to_string());
-        insert.execute(&mut connection).await.unwrap();
+        let sql = "INSERT INTO resource (uuid, kind, api_version, name, namespace, data) VALUES (?, ?, ?, ?, ?, ?)";
+        let of = [uid, *kind, text(object, "/apiVersion")];
+        insert(&mut connection, sql, &of, object).await;
     }
     let database = Database::sqlite();
     let server = TestServer::start(&database).await;
@@ -83,10 +90,10 @@ async fn runs_of_kubearchive_are_read_from_mariadb() {
     let again = run(&import).await;
     again.prints(1, "600 created, 0 updated, 15 unchanged, 5 refused");
 
-    let write = ["import", "argo-archive", &url, "--server", &server.url];
-    run(&write).await.fails(
+    let other = ["import", "argo-archive", &url, "--server", &server.url];
+    run(&other).await.fails(
         1,
-        "it has no column `argo_archived_workflows.clustername`; give another database",
+        "it has no column `argo_archived_workflows.uid`; give another database",
     );
     let wrong = url.replace("p%40ss", "pass");
     let said = run(&["import", "kubearchive", &wrong, "--dry-run"]).await;
@@ -111,15 +118,9 @@ async fn workflows_of_argo_are_read_from_mariadb() {
         .chain([("west", &rows[0])])
     {
         let sql = "INSERT INTO argo_archived_workflows \
-                   (clustername, instanceid, uid, name, namespace, phase, workflow) \
-                   VALUES (?, '', ?, ?, ?, 'Succeeded', ?)";
-        let insert = sqlx::query(sql)
-            .bind(cluster)
-            .bind(uid)
-            .bind(text(object, "/metadata/name"))
-            .bind(text(object, "/metadata/namespace"))
-            .bind(object.to_string());
-        insert.execute(&mut connection).await.unwrap();
+                   (clustername, uid, name, namespace, workflow, instanceid, phase) \
+                   VALUES (?, ?, ?, ?, ?, '', 'Succeeded')";
+        insert(&mut connection, sql, &[cluster, uid], object).await;
     }
     let database = Database::sqlite();
     let server = TestServer::start(&database).await;
@@ -138,7 +139,7 @@ async fn workflows_of_argo_are_read_from_mariadb() {
     for record in &stored {
         let data = record.data.as_ref().unwrap();
         assert_eq!(data.r#type, "argoproj.io/v1alpha1.Workflow");
-        let object: serde_json::Value = serde_json::from_slice(&data.value).unwrap();
+        let object: Value = serde_json::from_slice(&data.value).unwrap();
         assert_eq!(object["metadata"]["annotations"]["nul"], "a\0b");
     }
     run(&default)

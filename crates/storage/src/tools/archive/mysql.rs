@@ -1,23 +1,27 @@
 //! Archives in MySQL and MariaDB. Objects are `JSON`, which MariaDB keeps as it was written and MySQL writes anew.
 
 use sqlx::{
-    AssertSqlSafe, ConnectOptions as _, MySql, Row as _,
-    mysql::{MySqlConnectOptions, MySqlConnection, MySqlRow},
-    query::Query,
+    AssertSqlSafe, ConnectOptions as _, FromRow, MySql,
+    mysql::{MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlRow},
+    query::QueryAs,
 };
 
 use super::{Archive, LARGEST, MOST_ROWS, Stored};
 use crate::{seam::Error, tools::foreign::failed};
 
-/// The column of KubeArchive that these databases do not have.
-pub(super) const NO_COLUMN: &str = "resource.id";
-
-/// Key and UID of a row, its object, and the column of what is chosen.
-fn names(archive: &Archive) -> [&'static str; 3] {
+/// The column that is the key of rows, and their UID.
+pub(super) fn key(archive: &Archive) -> &'static str {
     match archive {
         // There are no numbers of rows here, other than in PostgreSQL.
-        Archive::KubeArchive { .. } => ["uuid", "data", "kind"],
-        Archive::Argo { .. } => ["uid", "workflow", "clustername"],
+        Archive::KubeArchive { .. } => "uuid",
+        Archive::Argo { .. } => "uid",
+    }
+}
+
+fn object(archive: &Archive) -> &'static str {
+    match archive {
+        Archive::KubeArchive { .. } => "data",
+        Archive::Argo { .. } => "workflow",
     }
 }
 
@@ -80,10 +84,9 @@ pub(super) async fn count(
 ) -> Result<i64, sqlx::Error> {
     let (table, which) = (archive.table(), which(archive, chosen));
     let sql = format!("SELECT COUNT(*) FROM {table} AS t WHERE {which}");
-    bound(&sql, chosen, after)
-        .fetch_one(connection)
-        .await?
-        .try_get(0)
+    let query = bound(&sql, chosen, after);
+    let (count,) = query.fetch_one(connection).await?;
+    Ok(count)
 }
 
 /// Keys of the next rows, and how large their objects are.
@@ -93,15 +96,13 @@ pub(super) async fn sizes(
     chosen: &[String],
     after: &str,
 ) -> Result<Vec<(String, i64)>, sqlx::Error> {
-    let [key, object, _] = names(archive);
+    let (key, object) = (key(archive), object(archive));
     let (table, which) = (archive.table(), which(archive, chosen));
     let sql = format!(
         "SELECT CAST(t.{key} AS CHAR), CAST(COALESCE(OCTET_LENGTH(t.{object}), 0) AS SIGNED) \
          FROM {table} AS t WHERE {which} ORDER BY t.{key} LIMIT {MOST_ROWS}"
     );
-    let rows = bound(&sql, chosen, after).fetch_all(connection).await?;
-    let sized = |row: &MySqlRow| Ok((row.try_get(0)?, row.try_get(1)?));
-    rows.iter().map(sized).collect()
+    bound(&sql, chosen, after).fetch_all(connection).await
 }
 
 /// The rows up to the key `last`.
@@ -111,7 +112,7 @@ pub(super) async fn rows(
     chosen: &[String],
     (after, last): (&str, &str),
 ) -> Result<Vec<Stored>, sqlx::Error> {
-    let [key, object, _] = names(archive);
+    let (key, object) = (key(archive), object(archive));
     let (table, which) = (archive.table(), which(archive, chosen));
     let sql = format!(
         "SELECT CAST(t.{key} AS CHAR), CONCAT(t.namespace, '/', t.name), \
@@ -120,32 +121,25 @@ pub(super) async fn rows(
          FROM {table} AS t WHERE {which} AND t.{key} <= ? ORDER BY t.{key}"
     );
     let query = bound(&sql, chosen, after).bind(last);
-    let rows = query.fetch_all(connection).await?;
-    rows.iter().map(stored).collect()
+    query.fetch_all(connection).await
 }
 
 /// Which rows are read: those of kinds or a cluster, after a key.
 fn which(archive: &Archive, chosen: &[String]) -> String {
-    let [key, _, of] = names(archive);
+    let (key, of) = match archive {
+        Archive::KubeArchive { .. } => (key(archive), "kind"),
+        Archive::Argo { .. } => (key(archive), "clustername"),
+    };
     let places = vec!["?"; chosen.len()].join(", ");
     format!("t.{of} IN ({places}) AND t.{key} > ?")
 }
 
-fn bound<'q>(
+fn bound<'q, O: for<'r> FromRow<'r, MySqlRow>>(
     sql: &str,
     chosen: &'q [String],
     after: &'q str,
-) -> Query<'q, MySql, sqlx::mysql::MySqlArguments> {
-    let query = sqlx::query(AssertSqlSafe(sql.to_owned()));
-    let query = chosen.iter().fold(query, Query::bind);
+) -> QueryAs<'q, MySql, O, MySqlArguments> {
+    let query = sqlx::query_as(AssertSqlSafe(sql.to_owned()));
+    let query = chosen.iter().fold(query, QueryAs::bind);
     query.bind(after)
-}
-
-fn stored(row: &MySqlRow) -> Result<Stored, sqlx::Error> {
-    Ok(Stored {
-        uid: row.try_get(0)?,
-        name: row.try_get(1)?,
-        size: row.try_get(2)?,
-        object: row.try_get(3)?,
-    })
 }

@@ -1,43 +1,41 @@
 //! Archives in PostgreSQL. Objects are `jsonb`, read as PostgreSQL writes it.
 
-use sqlx::{
-    AssertSqlSafe, Row as _,
-    postgres::{PgConnection, PgRow},
-};
+use sqlx::{AssertSqlSafe, postgres::PgConnection};
 
 use super::{Archive, LARGEST, MOST_ROWS, Stored};
 
-/// What differs between archives: key, UID and object of a row `t`, and which rows are read: those of kinds or a
-/// cluster `$1` after the key `$2`.
+/// What differs between archives.
 struct Names {
-    key: &'static str,
     uid: &'static str,
     object: &'static str,
+    /// Which rows are read: those of kinds or a cluster `$1`, after the key `$2`.
     which: &'static str,
+    /// And those up to the key `$3`.
+    to: &'static str,
 }
 
 fn names(archive: &Archive) -> Names {
     match archive {
         Archive::KubeArchive { .. } => Names {
-            key: "t.id",
             uid: "t.uuid::text",
             object: "t.data::text",
             which: "t.kind = ANY($1) AND t.id > $2::bigint",
+            to: "t.id <= $3::bigint",
         },
         Archive::Argo { .. } => Names {
-            key: "t.uid",
             uid: "t.uid::text",
             object: "t.workflow::text",
             which: "t.clustername = ANY($1) AND t.uid > $2::text",
+            to: "t.uid <= $3::text",
         },
     }
 }
 
-/// The key before all others.
-pub(super) fn first(archive: &Archive) -> &'static str {
+/// The column that is the key of rows, and what is before all keys.
+pub(super) fn key(archive: &Archive) -> (&'static str, &'static str) {
     match archive {
-        Archive::KubeArchive { .. } => "-9223372036854775808",
-        Archive::Argo { .. } => "",
+        Archive::KubeArchive { .. } => ("id", "-9223372036854775808"),
+        Archive::Argo { .. } => ("uid", ""),
     }
 }
 
@@ -76,13 +74,11 @@ pub(super) async fn sizes(
     chosen: &[String],
     after: &str,
 ) -> Result<Vec<(String, i64)>, sqlx::Error> {
-    let Names {
-        key, object, which, ..
-    } = names(archive);
-    let table = archive.table();
+    let Names { object, which, .. } = names(archive);
+    let (table, (key, _)) = (archive.table(), key(archive));
     let sql = format!(
-        "SELECT {key}::text, coalesce(octet_length({object}), 0)::bigint \
-         FROM {table} AS t WHERE {which} ORDER BY {key} LIMIT {MOST_ROWS}"
+        "SELECT t.{key}::text, coalesce(octet_length({object}), 0)::bigint \
+         FROM {table} AS t WHERE {which} ORDER BY t.{key} LIMIT {MOST_ROWS}"
     );
     let query = sqlx::query_as(AssertSqlSafe(sql)).bind(chosen).bind(after);
     query.fetch_all(connection).await
@@ -96,33 +92,20 @@ pub(super) async fn rows(
     (after, last): (&str, &str),
 ) -> Result<Vec<Stored>, sqlx::Error> {
     let Names {
-        key,
         uid,
         object,
         which,
+        to,
     } = names(archive);
-    let (table, to) = match archive {
-        Archive::KubeArchive { .. } => (archive.table(), "t.id <= $3::bigint"),
-        Archive::Argo { .. } => (archive.table(), "t.uid <= $3::text"),
-    };
+    let (table, (key, _)) = (archive.table(), key(archive));
     let sql = format!(
         "SELECT {uid}, t.namespace::text || '/' || t.name::text, coalesce(octet_length({object}), 0)::bigint, \
            CASE WHEN octet_length({object}) <= {LARGEST} THEN convert_to({object}, 'UTF8') END \
-         FROM {table} AS t WHERE {which} AND {to} ORDER BY {key}"
+         FROM {table} AS t WHERE {which} AND {to} ORDER BY t.{key}"
     );
-    let query = sqlx::query(AssertSqlSafe(sql))
+    let query = sqlx::query_as(AssertSqlSafe(sql))
         .bind(chosen)
         .bind(after)
         .bind(last);
-    let rows = query.fetch_all(connection).await?;
-    rows.iter().map(stored).collect()
-}
-
-fn stored(row: &PgRow) -> Result<Stored, sqlx::Error> {
-    Ok(Stored {
-        uid: row.try_get(0)?,
-        name: row.try_get(1)?,
-        size: row.try_get(2)?,
-        object: row.try_get(3)?,
-    })
+    query.fetch_all(connection).await
 }
