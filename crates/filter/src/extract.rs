@@ -14,11 +14,11 @@ use crate::outline::outline;
 /// The label that names the task within its pipeline.
 const PIPELINE_TASK: &str = "tekton.dev/pipelineTask";
 
-/// What a store keeps of a payload that is JSON.
-#[derive(Debug, Clone)]
+/// What a store keeps of a payload: nothing of one that is not JSON.
+#[derive(Debug, Default)]
 pub struct Extract {
     /// The values of its columns.
-    pub columns: Arc<ObjectColumns>,
+    pub columns: ObjectColumns,
     /// Which other runs it is like, if it is a run.
     pub family: Option<Family>,
 }
@@ -39,7 +39,7 @@ impl Extract {
     fn of(data_type: &str, body: &Value) -> Self {
         let run = Kind::of_type(data_type).map(|_| View::new(body));
         Self {
-            columns: Arc::new(columns_of(data_type, body)),
+            columns: columns_of(data_type, body),
             family: run.as_ref().map(Family::of),
         }
     }
@@ -67,13 +67,13 @@ impl Payload {
         self.memo.set(&self.data_type, &self.value, extract);
     }
 
-    /// Takes its bytes, and what is extracted of them if they are JSON.
-    pub fn take(&mut self) -> (Bytes, Option<Arc<Extract>>) {
+    /// Takes its bytes, and what is extracted of them.
+    pub fn take(&mut self) -> (Bytes, Arc<Extract>) {
         let value = std::mem::take(&mut self.value);
         let known = std::mem::take(&mut self.memo).of(&self.data_type, &value);
-        let extract = known.or_else(|| {
-            let body = outline(&value).ok()?;
-            Some(Arc::new(Extract::of(&self.data_type, &body)))
+        let extract = known.unwrap_or_else(|| {
+            let extract = outline(&value).map(|body| Extract::of(&self.data_type, &body));
+            Arc::new(extract.unwrap_or_default())
         });
         (value, extract)
     }
@@ -91,7 +91,7 @@ mod tests {
     fn name(mut payload: Payload) -> Option<String> {
         let (_, extract) = payload.take();
         let name = crate::condition::ObjectField::Name;
-        extract?.columns.text(name).map(str::to_owned)
+        extract.columns.text(name).map(str::to_owned)
     }
 
     #[test]
@@ -118,11 +118,11 @@ mod tests {
         let mut payload = run("a");
         payload.remember(&serde_json::json!({}));
         let (value, extract) = payload.take();
-        assert!(extract.unwrap().family.is_some());
+        assert!(extract.family.is_some());
         assert!(payload.value.is_empty());
         payload.value = value;
         assert_eq!(name(payload).as_deref(), Some("a"));
         let (_, extract) = Payload::new("logs".to_owned(), "{}".into()).take();
-        assert_eq!(extract.unwrap().family, None);
+        assert_eq!(extract.family, None);
     }
 }

@@ -11,8 +11,8 @@ use super::{
     text::{self, words},
 };
 use crate::seam::{Error, Hold, WholeVersion};
-use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
 use hindsight_filter::{columns::ObjectColumns, extract::Extract};
+use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
 
 /// A record with all that its row needs.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub(crate) struct RecordRow {
     /// The packed payload, if there is one.
     pub(crate) body: Option<Packed>,
     /// What filters ask for.
-    pub(crate) columns: Arc<ObjectColumns>,
+    pub(crate) extract: Arc<Extract>,
     /// Which other bodies its body is like, if it is JSON.
     pub(crate) keys: Option<Keys>,
     /// What indexes of paths hold of it.
@@ -152,32 +152,29 @@ pub(crate) fn row(mut record: Record) -> RecordRow {
             number: None,
             record,
             body: None,
-            columns: Arc::default(),
+            extract: Arc::default(),
             keys: None,
             entries: IndexEntries::default(),
         };
     };
     let (value, extract) = data.take();
     let parent = record.name.result().parent().as_str();
-    let keys = keys(parent, &data.data_type, &value, extract.as_deref());
+    let keys = keys(parent, &data.data_type, &value, &extract);
     RecordRow {
         number: None,
         record,
         body: Some(Packed::loose(value)),
-        columns: extract
-            .map(|extract| Arc::clone(&extract.columns))
-            .unwrap_or_default(),
+        extract,
         keys,
         entries: IndexEntries::default(),
     }
 }
 
 /// Which other bodies a body is like.
-fn keys(parent: &str, data_type: &str, value: &[u8], extract: Option<&Extract>) -> Option<Keys> {
+fn keys(parent: &str, data_type: &str, value: &[u8], extract: &Extract) -> Option<Keys> {
     // Other bytes may look like a dictionary of zstd's own form, which JSON never does.
     let plain = value.starts_with(b"{");
-    let family = extract.and_then(|extract| extract.family.as_ref());
-    plain.then(|| match family {
+    plain.then(|| match &extract.family {
         Some(family) => Keys::of_run(parent, data_type, family),
         None => Keys::of_type(parent, data_type),
     })

@@ -168,8 +168,8 @@ fn result_state(value: &RunResult) -> Vec<Set> {
 /// What an update changes of a record.
 pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
     let record = &row.record;
-    let object = |field| row.columns.text(field);
-    let time = |field| row.columns.time(field);
+    let object = |field| row.extract.columns.text(field);
+    let time = |field| row.extract.columns.time(field);
     let body = row.body.as_ref();
     vec![
         Set::new(
@@ -201,26 +201,29 @@ pub(super) fn record_state(row: &RecordRow) -> Vec<Set> {
         Set::new("object_creation_us", time(ObjectField::CreationTime)),
         Set::new("object_start_us", time(ObjectField::StartTime)),
         Set::new("object_completion_us", time(ObjectField::CompletionTime)),
-        Set::json("labels", all_labels_json(&row.columns)),
-        Set::new("run_outcome", row.columns.run.outcome),
+        Set::json("labels", all_labels_json(&row.extract.columns)),
+        Set::new("run_outcome", row.extract.columns.run.outcome),
         Set::new(
             "run_began_us",
-            beside(row.columns.run.began, time(ObjectField::StartTime)),
+            beside(row.extract.columns.run.began, time(ObjectField::StartTime)),
         ),
         Set::new(
             "run_ended_us",
-            beside(row.columns.run.ended, time(ObjectField::CompletionTime)),
+            beside(
+                row.extract.columns.run.ended,
+                time(ObjectField::CompletionTime),
+            ),
         ),
-        Set::new("run_pipeline", row.columns.pipeline()),
-        Set::new("run_signature", row.columns.signature.as_deref()),
-        Set::new("run_message", row.columns.message.as_deref()),
-        Set::new("run_attempt", row.columns.attempt),
+        Set::new("run_pipeline", row.extract.columns.pipeline()),
+        Set::new("run_signature", row.extract.columns.signature.as_deref()),
+        Set::new("run_message", row.extract.columns.message.as_deref()),
+        Set::new("run_attempt", row.extract.columns.attempt),
     ]
 }
 
 /// What is kept of the uid of an object, which mostly is the id of its record.
 fn object_uid(row: &RecordRow) -> Bind {
-    match row.columns.text(ObjectField::Uid) {
+    match row.extract.columns.text(ObjectField::Uid) {
         None => Bind::Id(None),
         Some(uid) if uid == row.record.name.id() => Bind::Id(Some(SAME.to_owned())),
         Some(uid) => Bind::id(uid),
@@ -230,7 +233,7 @@ fn object_uid(row: &RecordRow) -> Bind {
 /// What is kept of the namespace of an object, which mostly is the parent.
 fn object_namespace(row: &RecordRow) -> Bind {
     let parent = row.record.name.result().parent().as_str();
-    match row.columns.text(ObjectField::Namespace) {
+    match row.extract.columns.text(ObjectField::Namespace) {
         Some(namespace) if namespace == parent => Bind::Text(Some(SAME.to_owned())),
         other => other.into(),
     }
@@ -257,7 +260,7 @@ pub(crate) fn filled(row: &RecordRow) -> Vec<Filled> {
 
 /// Appends the statement that gives the labels of a record their numbers on SQLite. It counts as no change.
 fn give_labels(out: &mut Statement, dialect: Dialect, row: &RecordRow) {
-    if let (Dialect::Sqlite, Some(labels)) = (dialect, all_labels_json(&row.columns)) {
+    if let (Dialect::Sqlite, Some(labels)) = (dialect, all_labels_json(&row.extract.columns)) {
         out.push("INSERT INTO given_labels (labels) VALUES (")
             .bind(Bind::Text(Some(labels)))
             .push("); ");
