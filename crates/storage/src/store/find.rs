@@ -57,9 +57,9 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
             access_path::farther_prefix_scan(self.dialect, self.query, paths, (found, limit))
         });
         for first in farther.into_iter().chain(choice.first) {
-            let farther = self.rows(self.query, part, first, limit).await?;
-            if self.is_enough(&farther, limit) {
-                page.extend(farther);
+            let found = self.rows(self.query, part, first, limit).await?;
+            if self.is_enough(&found, limit) {
+                page.extend(found);
                 return Ok(());
             }
         }
