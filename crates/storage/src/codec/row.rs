@@ -11,8 +11,8 @@ use super::{
     text::{self, words},
 };
 use crate::seam::{Error, Hold, WholeVersion};
-use hindsight_filter::{columns::ObjectColumns, extract::Extract};
 use hindsight_filter::model::{Etag, Record, RecordName, ResultName, RunResult};
+use hindsight_filter::{columns::ObjectColumns, extract::Extract};
 
 /// A record with all that its row needs.
 #[derive(Debug, Clone)]

@@ -83,7 +83,7 @@ pub struct Page {
 
 /// Which database is at `url`, as `host:port/database`. Fails if that is no address of one.
 pub fn place(url: &str) -> Result<String, Error> {
-    if !mysql::is_address(url) {
+    if !is_mysql(url)? {
         return foreign::place(url);
     }
     let options = mysql::options(url)?;
@@ -93,6 +93,19 @@ pub fn place(url: &str) -> Result<String, Error> {
         options.get_host(),
         options.get_port()
     ))
+}
+
+/// Whether the address is of MySQL or MariaDB, and not of PostgreSQL.
+fn is_mysql(url: &str) -> Result<bool, Error> {
+    match url.split_once("://") {
+        Some(("mysql" | "mariadb", _)) => Ok(true),
+        Some(("postgres" | "postgresql", _)) => Ok(false),
+        // The rest may hold a password.
+        other => Err(Error::Incompatible(format!(
+            "the address of the database begins with `{}`; want `postgres://`, `mysql://` or `mariadb://`",
+            other.map_or("", |(scheme, _)| scheme)
+        ))),
+    }
 }
 
 /// A row as its database gives it: its UID, namespace and name if it has both, the size of its object, and the text of
@@ -130,7 +143,7 @@ impl Reader {
     /// Opens the database at `url`, to be read after the key that an earlier [`Page`] ended with. Fails if it does
     /// not answer, is not the database of this archive, or is Argo's, holds several clusters and none is named.
     pub async fn open(url: &str, archive: Archive, after: Option<&str>) -> Result<Self, Error> {
-        let (mut connection, key, first) = match mysql::is_address(url) {
+        let (mut connection, key, first) = match is_mysql(url)? {
             true => {
                 let connection = mysql::open(url).await?;
                 (Connection::MySql(connection), mysql::key(&archive), "")
@@ -269,7 +282,23 @@ fn chosen(clusters: &[String], asked: Option<&str>) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_BYTES, last_of_page, restored};
+    use super::{MOST_BYTES, last_of_page, place, restored};
+
+    #[test]
+    fn an_address_says_which_database_it_is_of() {
+        for (url, at) in [
+            ("postgresql://u:secret@h/d", "h:5432/d"),
+            ("mysql://u:secret@h/d", "h:3306/d"),
+            ("mariadb://h:9/d", "h:9/d"),
+        ] {
+            assert_eq!(place(url).unwrap(), at);
+        }
+        for (url, begin) in [("sqlite:secret", ""), ("mysqlx://u:secret@h/d", "mysqlx")] {
+            let refused = place(url).unwrap_err().to_string();
+            assert!(refused.contains(&format!("begins with `{begin}`; want")));
+            assert!(!refused.contains("secret"), "{refused}");
+        }
+    }
 
     #[test]
     fn a_page_ends_with_the_object_that_fills_it() {

@@ -25,11 +25,6 @@ fn object(archive: &Archive) -> &'static str {
     }
 }
 
-/// Whether the address is of one of these databases.
-pub(super) fn is_address(url: &str) -> bool {
-    url.starts_with("mysql://") || url.starts_with("mariadb://")
-}
-
 pub(super) fn options(url: &str) -> Result<MySqlConnectOptions, Error> {
     url.parse().map_err(|error: sqlx::Error| {
         // The text holds a password, and the driver's word does not repeat it.
