@@ -39,11 +39,11 @@ pub(super) fn options(url: &str) -> Result<MySqlConnectOptions, Error> {
 pub(super) async fn open(url: &str) -> Result<MySqlConnection, Error> {
     let options = options(url)?.disable_statement_logging();
     let mut connection = match options.connect().await {
-        Err(error @ (sqlx::Error::Configuration(_) | sqlx::Error::Tls(_))) => {
+        Err(error) if is_of_tls(&error) => {
             return Err(Error::Incompatible(format!(
                 "no connection to the database that is imported: {error}; a user of `caching_sha2_password` needs \
-                 TLS, a server whose TLS is too old for this client needs `?ssl-mode=DISABLED` and a user of \
-                 `mysql_native_password`"
+                 TLS, `ssl-ca` names the certificate of the authority that is trusted, and a server whose TLS is too \
+                 old for this client needs `?ssl-mode=DISABLED` and a user of `mysql_native_password`"
             )));
         }
         connected => connected.map_err(failed)?,
@@ -56,6 +56,16 @@ pub(super) async fn open(url: &str) -> Result<MySqlConnection, Error> {
         begun.map_err(failed)?;
     }
     Ok(connection)
+}
+
+/// Whether no TLS could be agreed upon, which trying again does not change.
+fn is_of_tls(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => true,
+        // What rustls does not take, or is told by an alert.
+        sqlx::Error::Io(error) => error.kind() == std::io::ErrorKind::InvalidData,
+        _ => false,
+    }
 }
 
 /// Names of all tables and columns, as `table.column`.
