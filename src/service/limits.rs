@@ -184,6 +184,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_of_a_payload_is_read_once() {
+        let is_remembered = |data_type: &str, value: String| {
+            let mut given = Payload::new(data_type.to_owned(), value.into());
+            payload(&given).unwrap();
+            let mut same = given.clone();
+            std::sync::Arc::ptr_eq(&given.take().1, &same.take().1)
+        };
+        let padded = |bytes| format!(r#"{{"metadata":{{"name":"{}"}}}}"#, "a".repeat(bytes));
+        assert!(is_remembered("tekton.dev/v1.TaskRun", padded(1)));
+        assert!(is_remembered("batch/v1.Job", padded(1)));
+        // Another type is read for its labels alone, if it may have too many.
+        assert!(is_remembered("v1.Pod", padded(LABELS_BYTES)));
+        assert!(!is_remembered("v1.Pod", padded(1)));
+    }
+
+    #[test]
     fn a_run_has_the_shape_of_a_run() {
         for data_type in [
             "tekton.dev/v1.TaskRun",
