@@ -196,6 +196,7 @@ const CASES: &[Case] = cases![
     listing::bodies_come_only_when_asked,
     listing::a_list_ends_when_it_has_its_bytes,
     listing::records_have_no_key_of_results,
+    listing::pages_by_many_labels_follow_each_other,
     thin::columns_say_what_payloads_say,
     thin::columns_that_are_asked_for_are_those_of_a_list_of_all,
     thin::lists_with_columns_have_the_order_and_the_pages_of_others,

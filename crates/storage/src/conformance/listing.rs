@@ -2,18 +2,19 @@
 
 use std::{collections::HashSet, num::NonZeroU32};
 
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::{
     World,
-    fixtures::{Dice, everything, names, record, result, summary, time},
+    fixtures::{Dice, everything, names, record, result, summary, test, time},
 };
 use crate::seam::{Change, ListQuery};
 use hindsight_filter::model::{Resource, RunResult};
 use hindsight_filter::{
     Order,
     columns::of_result,
-    condition::{Column, Value},
+    condition::{Column, Is, Value},
+    order::OrderKey,
 };
 
 const FIELDS: [Column; 4] = [
@@ -312,5 +313,42 @@ pub(super) async fn a_list_ends_when_it_has_its_bytes(world: World) {
             }
             assert_eq!(found, wanted);
         }
+    }
+}
+
+pub(super) async fn pages_by_many_labels_follow_each_other(world: World) {
+    const KEYS: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
+    world
+        .given([Change::InsertResult(result("a/results/r", 0))])
+        .await;
+    let mut wanted = Vec::new();
+    for at in 0..48 {
+        let labels = KEYS.map(|key| (key.to_owned(), json!(format!("{:02}", (at * 7) % 16))));
+        let object = json!({"metadata": {"labels": Map::from_iter(labels)}});
+        let name = format!("a/results/r/records/x{at:02}");
+        let row = record(&name, at, &object);
+        world.given([Change::InsertRecord(row)]).await;
+        wanted.push(((at * 7) % 16, at, name));
+    }
+    wanted.sort();
+    let labels = KEYS.map(|key| Column::Label(key.to_owned()));
+    let columns = [Column::DataType].into_iter().chain(labels.clone());
+    let keys = columns.map(|column| OrderKey {
+        column,
+        descending: false,
+    });
+    let keys: Vec<_> = keys.collect();
+    assert_eq!(keys.len(), 8);
+    for limit in [1, 5] {
+        let query = ListQuery {
+            order: Order::of(keys.clone()),
+            condition: test(labels[0].clone(), Is::Present),
+            bodies: true,
+            max_bytes: Some(1 << 20),
+            ..limited(limit)
+        };
+        let listed = names(&world, Resource::Records, &query).await;
+        let wanted: Vec<_> = wanted.iter().map(|(.., name)| name.clone()).collect();
+        assert_eq!(listed, wanted, "in pages of {limit}");
     }
 }

@@ -17,7 +17,10 @@ use super::{
     dialect::Dialect,
     statement::Statement,
 };
-use crate::seam::{Error, ListQuery};
+use crate::{
+    codec::text::words,
+    seam::{Error, ListQuery},
+};
 use hindsight_filter::model::{ParentPattern, Resource};
 use hindsight_filter::{
     condition::{Column, Condition, Test},
@@ -252,7 +255,7 @@ impl<'q> List<'q> {
     }
 
     /// The candidate that leads to the rows, with a test for each value where it has several; nothing
-    /// if the condition is too long to be said for each.
+    /// if the condition or the order is too long to be said for each.
     fn of_each_value(&self) -> Vec<(IndexCandidate<'q>, Test)> {
         let AccessPath::Index(candidate) = self.path else {
             return Vec::new();
@@ -261,10 +264,18 @@ impl<'q> List<'q> {
             Dialect::Sqlite => candidate.of_each_value(),
             Dialect::Postgres => Vec::new(),
         };
-        match each.len() * length(&self.query.condition) <= MOST_TESTS {
+        let tests = length(&self.query.condition) + self.order_length();
+        match each.len() * tests <= MOST_TESTS {
             true => each.into_iter().map(|test| (candidate, test)).collect(),
             false => Vec::new(),
         }
+    }
+
+    /// How many tests are as long as the order: words are said one by one, wherever a key is.
+    fn order_length(&self) -> usize {
+        let is_word = |key: &Key<'_>| matches!(key.place, Place::Word(_) | Place::Map("labels", _));
+        let keys = keys(self.resource, self.query);
+        keys.filter(is_word).count() * words::all().count()
     }
 
     /// Appends the rows that one path leads to. Where they are sorted, SQLite sorts their numbers, not all that is read of each.
