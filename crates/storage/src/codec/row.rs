@@ -108,7 +108,9 @@ impl PreparedChange {
     pub(crate) fn refusal(&self, found: Option<Etag>) -> Error {
         match (self, self.expected()) {
             (Self::InsertResult(_), _) => Error::Exists(self.name()),
-            (Self::InsertHold(_), _) if found.is_some() => Error::Exists(self.name()),
+            (Self::InsertHold(_) | Self::InsertRecord(_), _) if found.is_some() => {
+                Error::Exists(self.name())
+            }
             (Self::InsertRecord(row), _) => Error::Missing(row.record.name.result().to_string()),
             (_, Some(expected)) if found.is_some() => Error::Stale {
                 name: self.name(),

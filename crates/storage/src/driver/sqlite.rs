@@ -13,6 +13,7 @@ mod reader;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod writer;
 
 use async_trait::async_trait;

@@ -5,7 +5,9 @@
 
 mod archive;
 mod set;
+mod together;
 
+pub(crate) use self::together::inserts;
 pub(super) use self::{archive::takes_results, set::Set};
 
 use bytes::Bytes;
@@ -260,11 +262,27 @@ pub(crate) fn filled(row: &RecordRow) -> Vec<Filled> {
 
 /// Appends the statement that gives the labels of a record their numbers on SQLite. It counts as no change.
 fn give_labels(out: &mut Statement, dialect: Dialect, row: &RecordRow) {
-    if let (Dialect::Sqlite, Some(labels)) = (dialect, all_labels_json(&row.extract.columns)) {
-        out.push("INSERT INTO given_labels (labels) VALUES (")
-            .bind(Bind::Text(Some(labels)))
-            .push("); ");
+    if dialect == Dialect::Sqlite {
+        give_all_labels(out, &[row]);
     }
+}
+
+/// The same for labels of several records.
+fn give_all_labels(out: &mut Statement, rows: &[&RecordRow]) {
+    let labels = rows
+        .iter()
+        .filter_map(|row| all_labels_json(&row.extract.columns));
+    let mut has_labels = false;
+    for labels in labels {
+        out.push(if has_labels {
+            "), ("
+        } else {
+            "INSERT INTO given_labels (labels) VALUES ("
+        });
+        out.bind(Bind::Text(Some(labels)));
+        has_labels = true;
+    }
+    out.push(if has_labels { "); " } else { "" });
 }
 
 /// Appends `, column = value` for all but the first comma.
@@ -348,19 +366,13 @@ pub(super) fn new_record(row: &RecordRow) -> Vec<Set> {
 
 /// Selecting the result's row is what makes a missing result insert nothing.
 fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
-    let name = &row.record.name;
     let sets = new_record(row);
     let body = stored_body(row);
     let nested = dialect == Dialect::Postgres && body.is_some();
     let mut out = Statement::new(if nested { "WITH made AS (" } else { "" });
     give_labels(&mut out, dialect, row);
     archive::begin_insert(&mut out, dialect, row.number, &sets);
-    values(&mut out, dialect, sets);
-    out.push(" FROM results WHERE ");
-    is_result(&mut out, name.result());
-    out.push(" AND archive_file IS NULL");
-    indexed::is_current(out.push(" AND "), &row.entries);
-    with_referred(&mut out, dialect, row);
+    selected(&mut out, dialect, row, sets);
     let Some(body) = body else { return out };
     match dialect {
         Dialect::Postgres => {
@@ -378,6 +390,16 @@ fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
         }
     }
     out
+}
+
+/// Appends the values of a new record, which are those of no row if it is not to be inserted.
+fn selected(out: &mut Statement, dialect: Dialect, row: &RecordRow, sets: Vec<Set>) {
+    values(out, dialect, sets);
+    out.push(" FROM results WHERE ");
+    is_result(out, row.record.name.result());
+    out.push(" AND archive_file IS NULL");
+    indexed::is_current(out.push(" AND "), &row.entries);
+    with_referred(out, dialect, row);
 }
 
 fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement {

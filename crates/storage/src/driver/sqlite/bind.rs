@@ -19,8 +19,17 @@ use crate::{
 
 /// The statement with its values bound. Lists are bound as JSON.
 pub(super) fn query(statement: &Statement) -> Query<'_, Sqlite, SqliteArguments> {
-    let mut query = sqlx::query(AssertSqlSafe(unnumbered(statement.text())));
-    for bind in statement.binds() {
+    queries(&[statement])
+}
+
+/// Statements as one, with their values bound.
+pub(super) fn queries<'s>(statements: &[&'s Statement]) -> Query<'s, Sqlite, SqliteArguments> {
+    let texts: Vec<_> = statements
+        .iter()
+        .map(|statement| unnumbered(statement.text()))
+        .collect();
+    let mut query = sqlx::query(AssertSqlSafe(texts.join("; ")));
+    for bind in statements.iter().flat_map(|statement| statement.binds()) {
         query = match bind {
             Bind::Text(text) => query.bind(text.as_deref()),
             Bind::Int(number) => query.bind(*number),

@@ -5,21 +5,11 @@
 //! one that is refused changes nothing and leaves its neighbours alone. A caller that stops waiting
 //! does not stop its batch.
 
-use sqlx::{Connection, Executor, Row, sqlite::SqliteConnection};
+use sqlx::{Connection, Executor, sqlite::SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{
-    bind::query,
-    errors::{classify, is_taken},
-    file::File,
-    migrate,
-};
-use crate::{
-    codec::{prepare, row::PreparedChange},
-    seam::Error,
-    sql::{dialect::Dialect, statement::Statement, write},
-};
-use hindsight_filter::model::Etag;
+use super::{bind::query, errors::classify, file::File, migrate, transaction::transaction};
+use crate::{codec::row::PreparedChange, seam::Error, sql::statement::Statement};
 
 /// How many batches may wait.
 const QUEUE: usize = 256;
@@ -304,8 +294,9 @@ impl Task {
     /// One transaction: what became of each batch, or why nothing became of any.
     async fn transaction(&mut self, group: &[Job]) -> Result<Vec<Result<(), Error>>, Broken> {
         let mut connection = self.connection().await.map_err(Broken::Begin)?;
+        let batches: Vec<_> = group.iter().map(|job| job.changes.as_slice()).collect();
         let outcome = match connection.execute("BEGIN IMMEDIATE").await {
-            Ok(_) => transaction(&mut connection, group)
+            Ok(_) => transaction(&mut connection, &batches)
                 .await
                 .map_err(Broken::Midway),
             Err(error) => Err(Broken::Begin(classify("beginning to write", error))),
@@ -343,32 +334,6 @@ fn refuse_all(jobs: impl IntoIterator<Item = Job>, error: &Error) {
     }
 }
 
-/// What is done between BEGIN and COMMIT, and the COMMIT.
-async fn transaction(
-    connection: &mut SqliteConnection,
-    group: &[Job],
-) -> Result<Vec<Result<(), Error>>, Error> {
-    if let [job] = group {
-        let outcome = alone(connection, &job.changes).await?;
-        return Ok(vec![outcome]);
-    }
-    let mut outcomes = Vec::with_capacity(group.len());
-    for job in group {
-        let outcome = batch(connection, &job.changes).await;
-        if let Err(error) = &outcome
-            && !is_refusal(error)
-        {
-            return outcome.map(|()| Vec::new());
-        }
-        outcomes.push(outcome);
-    }
-    connection
-        .execute("COMMIT")
-        .await
-        .map_err(|e| classify("committing", e))?;
-    Ok(outcomes)
-}
-
 async fn tell(connection: &mut SqliteConnection, statements: &[Statement]) -> Result<u64, Error> {
     let failed = |error| classify("writing beside batches", error);
     connection
@@ -382,91 +347,4 @@ async fn tell(connection: &mut SqliteConnection, statements: &[Statement]) -> Re
     }
     connection.execute("COMMIT").await.map_err(failed)?;
     Ok(done)
-}
-
-/// Whether an error is about the batch and leaves the transaction sound.
-fn is_refusal(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Missing(_) | Error::Exists(_) | Error::Stale { .. }
-    ) || prepare::is_outdated(error)
-}
-
-/// One batch that has the transaction to itself, all or nothing.
-async fn alone(
-    tx: &mut SqliteConnection,
-    changes: &[PreparedChange],
-) -> Result<Result<(), Error>, Error> {
-    for ready in changes {
-        let Err(error) = change(tx, ready).await else {
-            continue;
-        };
-        if !is_refusal(&error) {
-            return Err(error);
-        }
-        let undone = tx.execute("ROLLBACK").await;
-        undone.map_err(|e| classify("undoing a batch", e))?;
-        return Ok(Err(error));
-    }
-    let committed = tx.execute("COMMIT").await;
-    committed.map_err(|e| classify("committing", e))?;
-    Ok(Ok(()))
-}
-
-/// One batch among others, all or nothing. A single change needs no savepoint, because refused it
-/// did nothing.
-async fn batch(tx: &mut SqliteConnection, changes: &[PreparedChange]) -> Result<(), Error> {
-    let failed = |error| classify("writing", error);
-    let many = changes.len() > 1;
-    if many {
-        tx.execute("SAVEPOINT batch").await.map_err(failed)?;
-    }
-    for ready in changes {
-        let Err(error) = change(tx, ready).await else {
-            continue;
-        };
-        if many && is_refusal(&error) {
-            tx.execute("ROLLBACK TO batch; RELEASE batch")
-                .await
-                .map_err(failed)?;
-        }
-        return Err(error);
-    }
-    if many {
-        tx.execute("RELEASE batch").await.map_err(failed)?;
-    }
-    Ok(())
-}
-
-async fn change(tx: &mut SqliteConnection, ready: &PreparedChange) -> Result<(), Error> {
-    let statement = write::write(Dialect::Sqlite, ready);
-    match query(&statement).execute(&mut *tx).await {
-        Ok(done) if done.rows_affected() > 0 => {
-            for statement in write::index_keys(ready) {
-                let done = query(&statement).execute(&mut *tx).await;
-                done.map_err(|e| classify("writing what is indexed", e))?;
-            }
-            Ok(())
-        }
-        Ok(_) => {
-            for statement in write::prepared_from(ready) {
-                let there = query(&statement).fetch_optional(&mut *tx).await;
-                if there
-                    .map_err(|e| classify("reading what a change refers to", e))?
-                    .is_none()
-                {
-                    return Err(prepare::outdated());
-                }
-            }
-            let statement = write::etag_of(Dialect::Sqlite, ready);
-            let found = query(&statement)
-                .fetch_optional(tx)
-                .await
-                .and_then(|row| row.map(|row| row.try_get::<String, _>(0)).transpose())
-                .map_err(|e| classify("reading an etag", e))?;
-            Err(ready.refusal(found.map(Etag::from_text)))
-        }
-        Err(error) if is_taken(&error) => Err(Error::Exists(ready.name())),
-        Err(error) => Err(classify("writing", error)),
-    }
 }
