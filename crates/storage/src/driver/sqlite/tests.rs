@@ -383,6 +383,9 @@ async fn writes_are_durable_and_pages_are_large() {
         let row = sqlx::query(sql).fetch_one(&mut connection).await.unwrap();
         assert_eq!(row.get::<String, _>(0), wanted, "{pragma}");
     }
+    let checkpoint = sqlx::query("PRAGMA wal_autocheckpoint");
+    let row = checkpoint.fetch_one(&mut connection).await.unwrap();
+    assert_eq!(row.get::<i64, _>(0), 4_000);
 }
 
 #[tokio::test]

@@ -103,6 +103,8 @@ fn unanswered() -> Error {
 pub(super) async fn connect(file: &File) -> Result<SqliteConnection, Error> {
     let options = migrate::writing(file)
         .pragma("journal_size_limit", "67108864")
+        // In pages: 32 MiB. Most pages of indexes change many times before they are copied to the file.
+        .pragma("wal_autocheckpoint", "4000")
         // What is deleted is overwritten. Deleting writes 2 % more to the log by that, and all of
         // bodies that take pages of their own.
         .pragma("secure_delete", "ON")
