@@ -229,6 +229,7 @@ const CASES: &[Case] = cases![
     log_lists::a_page_of_logs_after_a_deleted_result_has_none_of_another_parent,
     races::of_many_writers_with_one_etag_one_wins,
     races::of_many_creators_of_one_name_one_wins,
+    races::rows_of_one_id_that_come_at_once_have_an_outcome_each,
     races::no_record_outlives_its_result,
     races::a_delete_and_an_update_do_not_both_win,
     races::batches_in_crossed_order_all_end,

@@ -80,6 +80,16 @@ fn main() {
             server.stop().await;
             database.remove().await;
         }
+        // Takes minutes, and gigabytes of disk.
+        let growth = asked.iter().find_map(|asked| asked.strip_prefix("growth="));
+        for database in databases(growth.is_some()).await {
+            println!("\n{}, grown", database.label());
+            let server = Server::start(&database).await;
+            let records = growth.expect("it is asked for").parse().unwrap();
+            upserts::growth(&server, records, &mut figures).await;
+            server.stop().await;
+            database.remove().await;
+        }
         for database in databases(wants("import")).await {
             println!("\n{}, imported into", database.label());
             let server = Server::start(&database).await;

@@ -20,6 +20,9 @@ const CALLERS: usize = 512;
 /// How many streams they share.
 const STREAMS: usize = 2;
 
+/// Records after which the rate of a large store is measured.
+const LARGE: usize = 300_000;
+
 /// Upserts everything twice: first nothing is there, then everything is.
 pub async fn run(server: &Server, database: &Database, figures: &mut Figures) {
     let runs = corpus::runs(RECORDS);
@@ -28,7 +31,8 @@ pub async fn run(server: &Server, database: &Database, figures: &mut Figures) {
         ("upsert_unchanged", Effect::Unchanged),
     ] {
         let before = Used::now(server, database);
-        upsert(server, &runs, name, effect, figures).await;
+        let timed = upsert(server, &runs, 0, effect).await;
+        figures.timed(server.label(), name, &timed, CALLERS);
         let used = Used::now(server, database).per_call(before, RECORDS);
         figures.cpu(server.label(), name, used);
         assert_eq!(count(server.rpc()).await, RECORDS, "every upsert is a row");
@@ -42,16 +46,35 @@ pub async fn run(server: &Server, database: &Database, figures: &mut Figures) {
     );
 }
 
-async fn upsert(
-    server: &Server,
-    runs: &[Run],
-    name: &'static str,
-    effect: Effect,
-    figures: &mut Figures,
-) {
+/// Upserts new records until there are so many, and measures the rate after the first 300,000. Making
+/// records is not part of it.
+pub async fn growth(server: &Server, records: usize, figures: &mut Figures) {
+    let (mut took, mut large) = (0.0, (0, 0.0));
+    for first in (0..records).step_by(RECORDS) {
+        let runs = corpus::some(first..(first + RECORDS).min(records));
+        let timed = upsert(server, &runs, first, Effect::Created).await;
+        let seconds = runs.len() as f64 / timed.per_second();
+        took += seconds;
+        if first >= LARGE {
+            large = (large.0 + runs.len(), large.1 + seconds);
+        }
+        let there = first + runs.len();
+        if there.is_multiple_of(5 * RECORDS) {
+            println!("  {there} records, {:.0}/s", (5 * RECORDS) as f64 / took);
+            took = 0.0;
+        }
+    }
+    assert_eq!(count(server.rpc()).await, records, "every upsert is a row");
+    assert!(large.0 > 0, "more than {LARGE} records are wanted");
+    let rate = (large.0 as f64 / large.1).round() as u64;
+    figures.value(server.label(), "upserts_per_second_after_300000", rate);
+}
+
+/// Upserts records, of which the first is the one with the number `first`.
+async fn upsert(server: &Server, runs: &[Run], first: usize, effect: Effect) -> Timed {
     let clients: Vec<_> = (0..STREAMS).map(|_| server.client().batched()).collect();
     let mut timed = Timed::start(runs.len());
-    let mut calls = stream::iter(runs.iter().enumerate())
+    let mut calls = stream::iter((first..).zip(runs))
         .map(|(n, run)| {
             let client = &clients[n % STREAMS];
             measure::call(store(client, n, run, effect))
@@ -62,7 +85,7 @@ async fn upsert(
     }
     drop(calls);
     timed.finish();
-    figures.timed(server.label(), name, &timed, CALLERS);
+    timed
 }
 
 /// Ten records share a result, which none of them speaks for.

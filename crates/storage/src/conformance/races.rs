@@ -217,3 +217,41 @@ pub(super) async fn a_refused_batch_does_not_harm_its_neighbours(world: World) {
         task.await.unwrap();
     }
 }
+
+/// Two writers of each name, and all with one id.
+pub(super) async fn rows_of_one_id_that_come_at_once_have_an_outcome_each(world: World) {
+    let results: Vec<_> = (0..20)
+        .map(|at| result(&format!("p{}/results/r", at % 10), at))
+        .collect();
+    let won = async |changes: Vec<Change>| {
+        let (first, second) = changes.split_at(10);
+        let each = |changes| world.store.commit_each(changes);
+        let outcomes = futures::join!(each(first), each(second));
+        let won = (0..10).map(|at| match [kind(&outcomes.0[at]), kind(&outcomes.1[at])] {
+            ["done", "exists"] => at,
+            ["exists", "done"] => at + 10,
+            other => panic!("{at}: {other:?}"),
+        });
+        won.collect::<Vec<_>>()
+    };
+    let inserts = results.iter().cloned().map(Change::InsertResult).collect();
+    for at in won(inserts).await {
+        let wanted = &results[at];
+        assert_eq!(world.result(&wanted.name).await.as_ref(), Some(wanted));
+    }
+    let labels = |at: i64| json!({"metadata": {"labels": {"at": at.to_string()}}});
+    let records: Vec<_> = (0..20)
+        .map(|at| {
+            record(
+                &format!("p{}/results/r/records/x", at % 10),
+                at,
+                &labels(at),
+            )
+        })
+        .collect();
+    let inserts = records.iter().cloned().map(Change::InsertRecord).collect();
+    for at in won(inserts).await {
+        let wanted = &records[at];
+        assert_eq!(world.record(&wanted.name).await.as_ref(), Some(wanted));
+    }
+}

@@ -21,7 +21,7 @@ use crate::{
 use hindsight_filter::model::Etag;
 
 /// How many changes share a call. Each number is a text of its own, which is planned once.
-const TOGETHER: [usize; 2] = [16, 4];
+const TOGETHER: [usize; 3] = [64, 16, 4];
 
 /// Changes of more bytes share no call, which would hold copies of them all.
 const HEAVY: usize = 1 << 20;

@@ -13,8 +13,8 @@ use hindsight_filter::model::{Resource, RunResult};
 
 const SQLITE: Dialect = Dialect::Sqlite;
 
-/// The statement that inserts rows which are alike one by one too, and gives the id of each that was
-/// inserted; none if these are not new rows, or have keys of indexed fields. No two may have one id.
+/// The statement that inserts rows, of which each has the same text by itself, and gives the ids of those
+/// that were inserted; none if these are no new rows. No two may have one id.
 pub(crate) fn inserts(changes: &[&PreparedChange]) -> Option<Statement> {
     match changes.first()? {
         PreparedChange::InsertResult(_) => {
@@ -49,10 +49,7 @@ fn insert_results<'c>(rows: impl Iterator<Item = Option<&'c RunResult>>) -> Opti
 
 fn insert_records<'c>(rows: impl Iterator<Item = Option<&'c RecordRow>>) -> Option<Statement> {
     let rows: Vec<&RecordRow> = rows.collect::<Option<_>>()?;
-    if rows
-        .iter()
-        .any(|row| row.number.is_some() || row.entries.has_fields)
-    {
+    if rows.iter().any(|row| row.number.is_some()) {
         return None;
     }
     let mut out = Statement::new("");
@@ -66,8 +63,9 @@ fn insert_records<'c>(rows: impl Iterator<Item = Option<&'c RecordRow>>) -> Opti
         selected(&mut out, SQLITE, row, sets);
     }
     out.push(" ON CONFLICT DO NOTHING RETURNING id");
-    let mut bodies = rows.iter().filter_map(|row| Some((row, stored_body(row)?)));
-    for (at, (row, body)) in bodies.by_ref().enumerate() {
+    let bodies = rows.iter().filter_map(|row| Some((row, stored_body(row)?)));
+    let bodies: Vec<_> = bodies.collect();
+    for (at, (row, body)) in bodies.iter().enumerate() {
         out.push(match at {
             0 => "; INSERT INTO bodies (record_row, codec, bytes, dictionary) SELECT row_id, ",
             _ => " UNION ALL SELECT row_id, ",
@@ -77,8 +75,8 @@ fn insert_records<'c>(rows: impl Iterator<Item = Option<&'c RecordRow>>) -> Opti
         is_record(&mut out, &row.record.name);
         with_etag(&mut out, SQLITE, Resource::Records, Some(&row.record.etag));
     }
-    if out.text().contains("INTO bodies") {
-        // What was there with this etag has its body.
+    if !bodies.is_empty() {
+        // A record that was there with this etag has its body.
         out.push(" ON CONFLICT DO NOTHING");
     }
     Some(out)
