@@ -120,6 +120,14 @@ impl PreparedChange {
         }
     }
 
+    /// The result that is inserted.
+    pub(crate) fn new_result(&self) -> Option<&RunResult> {
+        match self {
+            Self::InsertResult(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// The row of the record that is written.
     pub(crate) fn record_row(&self) -> Option<&RecordRow> {
         match self {

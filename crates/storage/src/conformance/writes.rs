@@ -444,6 +444,8 @@ pub(super) async fn of_many_that_come_at_once_each_has_its_outcome(world: World)
             _ => assert!(outcome.is_ok(), "{at}: {outcome:?}"),
         }
     }
+    let there = world.record(&record_name(&named(20))).await;
+    assert_eq!(there, Some(made(20, "first")), "it keeps its payload");
     let replace = |at: i64| Change::ReplaceRecord {
         expect: match at {
             7 => Etag::from_text("another"),

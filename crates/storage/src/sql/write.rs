@@ -1,7 +1,8 @@
 //! Writing rows: each change is one text for the driver, with its precondition inside, so that
 //! nothing can happen between the check and the change.
 //!
-//! A change happened if and only if the driver reports affected rows.
+//! A change happened if and only if the driver reports affected rows, or, of new rows that share a
+//! statement, its id.
 
 mod archive;
 mod set;
@@ -144,29 +145,21 @@ fn with_etag(out: &mut Statement, dialect: Dialect, of: Resource, etag: Option<&
     }
 }
 
-/// Appends the statement that gives the labels of a record their numbers on SQLite. It counts as no change.
-fn give_labels(out: &mut Statement, dialect: Dialect, row: &RecordRow) {
-    if dialect == Dialect::Sqlite {
-        give_all_labels(out, &[row]);
+/// Appends the statement that gives the labels of records their numbers on SQLite. It counts as no change.
+fn give_labels(out: &mut Statement, dialect: Dialect, rows: &[&RecordRow]) {
+    if dialect == Dialect::Postgres {
+        return;
     }
-}
-
-/// The same for labels of several records.
-fn give_all_labels(out: &mut Statement, rows: &[&RecordRow]) {
     let labels = rows
         .iter()
         .filter_map(|row| all_labels_json(&row.extract.columns));
-    let mut has_labels = false;
-    for labels in labels {
-        out.push(if has_labels {
-            "), ("
-        } else {
-            "INSERT INTO given_labels (labels) VALUES ("
-        });
-        out.bind(Bind::Text(Some(labels)));
-        has_labels = true;
+    let mut labels = labels.peekable();
+    let mut before = "INSERT INTO given_labels (labels) VALUES (";
+    while let Some(one) = labels.next() {
+        out.push(before).bind(Bind::Text(Some(one)));
+        out.push(if labels.peek().is_some() { ")" } else { "); " });
+        before = ", (";
     }
-    out.push(if has_labels { "); " } else { "" });
 }
 
 /// Appends `, column = value` for all but the first comma.
@@ -254,7 +247,7 @@ fn insert_record(dialect: Dialect, row: &RecordRow) -> Statement {
     let body = stored_body(row);
     let nested = dialect == Dialect::Postgres && body.is_some();
     let mut out = Statement::new(if nested { "WITH made AS (" } else { "" });
-    give_labels(&mut out, dialect, row);
+    give_labels(&mut out, dialect, &[row]);
     archive::begin_insert(&mut out, dialect, row.number, &sets);
     selected(&mut out, dialect, row, sets);
     let Some(body) = body else { return out };
@@ -290,7 +283,7 @@ fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement
     let name = &row.record.name;
     let mut update = Statement::new("");
     let out = &mut update;
-    give_labels(out, dialect, row);
+    give_labels(out, dialect, &[row]);
     out.push(match dialect {
         Dialect::Postgres => "WITH kept AS (UPDATE records SET ",
         Dialect::Sqlite => "UPDATE records SET ",

@@ -218,11 +218,7 @@ fn replaced<'r>(jobs: &[&'r PreparedChange]) -> Vec<(&'r Etag, &'r RecordRow)> {
 }
 
 fn results<'r>(jobs: &[&'r PreparedChange]) -> Vec<&'r RunResult> {
-    let result = |ready: &&'r PreparedChange| match ready {
-        PreparedChange::InsertResult(value) => Some(value),
-        _ => None,
-    };
-    jobs.iter().filter_map(result).collect()
+    jobs.iter().filter_map(|ready| ready.new_result()).collect()
 }
 
 #[cfg(test)]

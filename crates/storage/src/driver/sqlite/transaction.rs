@@ -155,7 +155,7 @@ impl<'c, C: Iterator<Item = &'c PreparedChange>> Waiting<'c, C> {
     fn inserts(&self, alike: usize) -> Option<Statement> {
         let changes = self.next.iter().take(alike).map(|(change, _)| *change);
         let changes: Vec<_> = changes.collect();
-        let ids: HashSet<_> = changes.iter().filter_map(|change| new_id(change)).collect();
+        let ids: HashSet<_> = changes.iter().map(|change| id(change)).collect();
         match alike > 1 && ids.len() == alike {
             true => write::inserts(&changes),
             false => None,
@@ -177,8 +177,7 @@ impl<'c, C: Iterator<Item = &'c PreparedChange>> Waiting<'c, C> {
         let ids = ids.collect::<Result<HashSet<_>, Error>>()?;
         let mut outcomes = Vec::with_capacity(alike);
         for (change, _) in self.next.iter().take(alike) {
-            let is_there = new_id(change).is_some_and(|id| ids.contains(id));
-            outcomes.push(settled(tx, change, u64::from(is_there)).await?);
+            outcomes.push(settled(tx, change, ids.contains(id(change))).await?);
         }
         Ok(outcomes)
     }
@@ -193,7 +192,7 @@ impl<'c, C: Iterator<Item = &'c PreparedChange>> Waiting<'c, C> {
         let (changed, error) = execute(tx, statements.collect()).await;
         let mut outcomes = Vec::with_capacity(alike);
         for (rows, (change, _)) in changed.iter().zip(&self.next) {
-            outcomes.push(settled(tx, change, *rows).await?);
+            outcomes.push(settled(tx, change, *rows > 0).await?);
         }
         if let Some(error) = error {
             let (change, _) = &self.next[changed.len()];
@@ -221,13 +220,10 @@ impl<'c, C: Iterator<Item = &'c PreparedChange>> Waiting<'c, C> {
     }
 }
 
-/// The id of a row that a change inserts.
-fn new_id(change: &PreparedChange) -> Option<&str> {
-    match change {
-        PreparedChange::InsertResult(value) => Some(value.name.id()),
-        PreparedChange::InsertRecord(row) => Some(row.record.name.id()),
-        _ => None,
-    }
+/// The id of the row that is changed.
+fn id(change: &PreparedChange) -> &str {
+    let (result, record) = change.key();
+    record.unwrap_or(result.id())
 }
 
 /// Does statements of one text, and says how many rows each changed, of all before one that failed.
@@ -235,6 +231,7 @@ async fn execute(
     tx: &mut SqliteConnection,
     statements: Vec<&Statement>,
 ) -> (Vec<u64>, Option<sqlx::Error>) {
+    // Values are bound, so that nothing else in a text looks like this.
     let parts = statements[0].text().split("; ").count();
     let mut done = Vec::with_capacity(statements.len() * parts);
     let outcome = {
@@ -252,13 +249,13 @@ async fn execute(
     (changed.collect(), outcome)
 }
 
-/// What became of a change that changed so many rows.
+/// What became of a change that changed something or nothing.
 async fn settled(
     tx: &mut SqliteConnection,
     ready: &PreparedChange,
-    rows: u64,
+    is_done: bool,
 ) -> Result<Result<(), Error>, Error> {
-    if rows > 0 {
+    if is_done {
         for statement in write::index_keys(ready) {
             let done = query(&statement).execute(&mut *tx).await;
             done.map_err(|e| classify("writing what is indexed", e))?;

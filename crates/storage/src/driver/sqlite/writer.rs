@@ -1,7 +1,7 @@
 //! The one writer: a task that owns a connection and commits what waits in one transaction.
 //!
-//! Durability costs one sync of the disk for each transaction; so batches that internalize while
-//! one is under way share the next, but for large ones. Each is answered only after the commit, and
+//! Durability costs one sync of the disk for each transaction; so batches that come while one
+//! is under way share the next, but for large ones. Each is answered only after the commit, and
 //! one that is refused changes nothing and leaves its neighbours alone. A caller that stops waiting
 //! does not stop its batch.
 

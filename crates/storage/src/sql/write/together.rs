@@ -2,7 +2,7 @@
 //! written once for all of them, and undoing a statement is prepared for once.
 
 use super::{
-    archive, body_values, give_all_labels, is_record, names, new_record, new_result, selected,
+    archive, body_values, give_labels, is_record, names, new_record, new_result, selected,
     stored_body, values, with_etag,
 };
 use crate::{
@@ -18,25 +18,21 @@ const SQLITE: Dialect = Dialect::Sqlite;
 pub(crate) fn inserts(changes: &[&PreparedChange]) -> Option<Statement> {
     match changes.first()? {
         PreparedChange::InsertResult(_) => {
-            insert_results(changes.iter().map(|change| match change {
-                PreparedChange::InsertResult(value) => Some(value),
-                _ => None,
-            }))
+            let rows = changes.iter().filter_map(|change| change.new_result());
+            Some(insert_results(rows))
         }
-        PreparedChange::InsertRecord(_) => {
-            insert_records(changes.iter().map(|change| match change {
-                PreparedChange::InsertRecord(row) => Some(&**row),
-                _ => None,
-            }))
+        PreparedChange::InsertRecord(first) if first.number.is_none() => {
+            let rows = changes.iter().filter_map(|change| change.record_row());
+            Some(insert_records(&rows.collect::<Vec<_>>()))
         }
         _ => None,
     }
 }
 
-fn insert_results<'c>(rows: impl Iterator<Item = Option<&'c RunResult>>) -> Option<Statement> {
+fn insert_results<'c>(rows: impl Iterator<Item = &'c RunResult>) -> Statement {
     let mut out = Statement::new("INSERT INTO results (");
     for (at, value) in rows.enumerate() {
-        let sets = new_result(value?);
+        let sets = new_result(value);
         if at == 0 {
             names(&mut out, &sets);
         }
@@ -44,21 +40,18 @@ fn insert_results<'c>(rows: impl Iterator<Item = Option<&'c RunResult>>) -> Opti
         values(&mut out, SQLITE, sets);
     }
     out.push(") ON CONFLICT DO NOTHING RETURNING id");
-    Some(out)
+    out
 }
 
-fn insert_records<'c>(rows: impl Iterator<Item = Option<&'c RecordRow>>) -> Option<Statement> {
-    let rows: Vec<&RecordRow> = rows.collect::<Option<_>>()?;
-    if rows.iter().any(|row| row.number.is_some()) {
-        return None;
-    }
+fn insert_records(rows: &[&RecordRow]) -> Statement {
     let mut out = Statement::new("");
-    give_all_labels(&mut out, &rows);
+    give_labels(&mut out, SQLITE, rows);
     for (at, row) in rows.iter().enumerate() {
         let sets = new_record(row);
-        match at {
-            0 => archive::begin_insert(&mut out, SQLITE, None, &sets),
-            _ => drop(out.push(" UNION ALL SELECT row_id, ")),
+        if at == 0 {
+            archive::begin_insert(&mut out, SQLITE, None, &sets);
+        } else {
+            out.push(" UNION ALL SELECT row_id, ");
         }
         selected(&mut out, SQLITE, row, sets);
     }
@@ -79,5 +72,5 @@ fn insert_records<'c>(rows: impl Iterator<Item = Option<&'c RecordRow>>) -> Opti
         // A record that was there with this etag has its body.
         out.push(" ON CONFLICT DO NOTHING");
     }
-    Some(out)
+    out
 }
