@@ -1,7 +1,8 @@
 //! How fast and how large the server is, over gRPC, on SQLite and PostgreSQL: create, get, list,
 //! batched upsert and import of TaskRuns of about 10 KB, and the memory of an idle server.
 //!
-//! `make bench` runs it; `cargo bench --bench api -- calls upserts` runs these parts alone. Each line of `target/bench/api.jsonl` is one figure; medians and the
+//! `make bench` runs it; `cargo bench --bench api -- calls upserts` runs these parts alone, and `growth=1000000` upserts into
+//! a store that grows to so many records. Each line of `target/bench/api.jsonl` is one figure; medians and the
 //! 99th percentile are of single calls. Every figure is taken only after it was shown that the
 //! work was done: rows are counted and the checksum of all payloads is compared. Beside creates
 //! stand a plain baseline in the same run, one row, one commit, straight into the same database, and

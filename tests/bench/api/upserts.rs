@@ -49,6 +49,7 @@ pub async fn run(server: &Server, database: &Database, figures: &mut Figures) {
 /// Upserts new records until there are so many, and measures the rate after the first 300,000. Making
 /// records is not part of it.
 pub async fn growth(server: &Server, records: usize, figures: &mut Figures) {
+    assert!(records > LARGE, "more than {LARGE} records are wanted");
     let (mut took, mut large) = (0.0, (0, 0.0));
     for first in (0..records).step_by(RECORDS) {
         let runs = corpus::some(first..(first + RECORDS).min(records));
@@ -65,7 +66,6 @@ pub async fn growth(server: &Server, records: usize, figures: &mut Figures) {
         }
     }
     assert_eq!(count(server.rpc()).await, records, "every upsert is a row");
-    assert!(large.0 > 0, "more than {LARGE} records are wanted");
     let rate = (large.0 as f64 / large.1).round() as u64;
     figures.value(server.label(), "upserts_per_second_after_300000", rate);
 }
