@@ -6,6 +6,7 @@
 
 use super::{
     access_path,
+    candidate::conjuncts,
     columns::{self, Holds, Place},
     condition::{Rows, Writer, is_selective, value},
     dialect::Dialect,
@@ -14,7 +15,7 @@ use super::{
     statement::{Bind, Statement},
 };
 use crate::seam::{AggregateQuery, Error, GroupKey, MAX_KEYS, Quantity};
-use hindsight_filter::condition::{Column, Condition, ObjectField};
+use hindsight_filter::condition::{Column, Condition, ObjectField, Test};
 use hindsight_filter::measure::{Amount, Calendar, DAY, Key, Samples, Sums, Tally};
 use hindsight_filter::model::Resource;
 
@@ -80,15 +81,31 @@ fn timed(query: &AggregateQuery) -> impl Iterator<Item = (usize, &Column, &Calen
 pub(crate) fn bounds(dialect: Dialect, query: &AggregateQuery) -> Option<Statement> {
     let mut out = Statement::new("SELECT ");
     let mut comma = "";
+    let elsewhere = is_selective(&query.condition);
+    // All of a time of storing are read for it: PostgreSQL would go through the index of the other time to the first row
+    // that was stored then.
+    let is_stored = |test: &&Test| test.column == Column::CreateTime && !test.negated;
+    let in_range =
+        dialect == Dialect::Postgres && conjuncts(&query.condition).iter().any(is_stored);
     for (_, column, _) in timed(query) {
-        for open in ["(SELECT min(", "(SELECT max("] {
-            out.push(comma).push(open);
+        for end in ["min(", "max("] {
+            out.push(comma)
+                .push(if in_range { "" } else { "(SELECT " })
+                .push(end);
             value(&mut out, dialect, place(column));
-            out.push(") FROM records WHERE 1 = 1");
-            rows(&mut out, dialect, query, is_selective(&query.condition));
-            out.push(")");
+            if in_range {
+                out.push(" + 0)");
+            } else {
+                out.push(") FROM records WHERE 1 = 1");
+                rows(&mut out, dialect, query, elsewhere);
+                out.push(")");
+            }
             comma = ", ";
         }
+    }
+    if in_range {
+        out.push(" FROM records WHERE 1 = 1");
+        rows(&mut out, dialect, query, elsewhere);
     }
     (!comma.is_empty()).then_some(out)
 }
