@@ -238,6 +238,10 @@ CREATE INDEX records_by_took ON records ((object_completion_us - object_start_us
 -- Runs that began or ended at another time than their object says, which are few but of some engines.
 CREATE INDEX records_of_own_times ON records (create_us)
     WHERE run_began_us IS NOT NULL OR run_ended_us IS NOT NULL;
+-- What took ten minutes and more, in the order of storing; see docs/adr/0057.
+CREATE INDEX records_long ON records ((create_us + 0))
+    WHERE object_completion_us - object_start_us >= 600000000
+        OR run_began_us IS NOT NULL OR run_ended_us IS NOT NULL;
 -- Numbers of the parts of three characters that a name has, of which some share one: that takes a quarter less than their texts.
 -- A name that is longer than any of Kubernetes is not divided. No statistics are kept, so that the planner takes every part for
 -- rare: to divide the name of each row takes seconds.

@@ -205,6 +205,10 @@ CREATE INDEX records_by_took ON records
 -- Runs that began or ended at another time than their object says, which are few but of some engines.
 CREATE INDEX records_of_own_times ON records (create_us)
     WHERE run_began_us IS NOT NULL OR run_ended_us IS NOT NULL;
+-- What took ten minutes and more, in the order of storing; see docs/adr/0057.
+CREATE INDEX records_long ON records (create_us)
+    WHERE object_completion_us - object_start_us >= 600000000
+        OR run_began_us IS NOT NULL OR run_ended_us IS NOT NULL;
 
 -- What was stored more than six hours before or after it began, more than six hours before it
 -- completed, or more than one hour after that, as an object or a run. Everything else is found by the

@@ -277,6 +277,10 @@ fn durations() -> Vec<Asked> {
     vec![
         ("long, 1 in 140", vec![took(695)], |at| at % 700 >= 695),
         ("long, most", vec![took(300)], |at| at % 700 >= 300),
+        ("ten minutes", vec![took(600)], |at| at % 700 >= 600),
+        ("runs of ten minutes", vec![run_took(600)], |at| {
+            at % 700 >= 600
+        }),
         ("long and failed", vec![took(695), failed()], |at| {
             at % 700 >= 695 && at % 40 == 7
         }),

@@ -76,13 +76,8 @@ pub(crate) fn prefix_scan(
     let rows = match candidate::of_names(query) {
         Some(IndexCandidate::NameParts(_)) => model.prefix_parts,
         Some(_) => model.prefix_searched,
+        None if resource == Resource::Records && by_time(query).is_none() => model.prefix_updated,
         None => model.prefix_rows(resource, has_label(query) || asks_how_long(query)),
-    };
-    let is_other = |test: &Test| test.column != Column::DataType;
-    let has_others = has_test(&query.condition, &is_other);
-    let rows = match has_others && is_of_parent_and_type(resource, query) {
-        true => rows.min(model.prefix_typed),
-        false => rows,
     };
     is_worth.then_some(AccessPath::PrefixScan(rows))
 }
@@ -145,10 +140,30 @@ pub(crate) fn farther_prefix_scan(
     is_worth.then_some(AccessPath::PrefixScan(rows * 10))
 }
 
-/// Whether runs are asked for by how long they took, of which an index has few.
+/// What to look at after the next rows of an index held `found` of those that are wanted: as many as should hold
+/// the rest, at most `path` says. None where these would be too few and PostgreSQL `combines` indexes instead.
+pub(crate) fn next_after<'q>(
+    path: AccessPath<'q>,
+    (found, wanted): (i64, i64),
+    combines: bool,
+) -> Option<AccessPath<'q>> {
+    let AccessPath::NextOf(candidate, most) = path else {
+        return Some(path);
+    };
+    let hold = match found {
+        0 => i64::MAX,
+        _ => cost::NEXT_OF[0] * 2 * wanted / found,
+    };
+    match hold > most && combines {
+        true => None,
+        false => Some(AccessPath::NextOf(candidate, hold.min(most))),
+    }
+}
+
+/// Whether runs or objects are asked for by how long they took, of which an index has few.
 fn asks_how_long(query: &ListQuery) -> bool {
     let all = candidate::candidates(Resource::Records, query, false);
-    all.iter().any(|one| matches!(one, IndexCandidate::Took(_)))
+    all.iter().any(IndexCandidate::is_of_duration)
 }
 
 /// Whether one key of an indexed path is asked for: its rows are at hand in order, however many
@@ -175,9 +190,17 @@ fn asks_rare(dialect: Dialect, query: &ListQuery) -> bool {
                 || labels::has_pipeline(query)
                 || asks_in_own_order(query)
                 || asks_cluster(query)
+                || asks_type_alone(query)
+                || candidate::asks_long(query)
         }
     };
     is_led && by_time(query).is_some()
+}
+
+/// Whether nothing but the type is asked for, of which PostgreSQL knows how many rows have it.
+fn asks_type_alone(query: &ListQuery) -> bool {
+    let all = candidate::candidates(Resource::Records, query, false);
+    conjuncts(&query.condition).len() == 1 && all.iter().any(IndexCandidate::is_of_type)
 }
 
 /// Whether records of a cluster are asked for, which are counted first.
@@ -201,7 +224,7 @@ fn asks_in_own_order(query: &ListQuery) -> bool {
 fn has_order(query: &ListQuery) -> bool {
     let all = candidate::candidates(Resource::Records, query, true);
     let leads = |one: &IndexCandidate<'_>| {
-        let is_led = matches!(one, IndexCandidate::Label(..) | IndexCandidate::Took(_));
+        let is_led = matches!(one, IndexCandidate::Label(..)) || one.is_of_duration();
         is_led || one.is_of_type() || one.has_own_order() || one.has_values()
     };
     all.iter().any(leads)
@@ -345,147 +368,4 @@ pub(super) fn scope(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::conformance::fixtures::{everything, test};
-    use crate::sql::list::{self, Part};
-    use hindsight_filter::{Order, condition::ObjectField};
-
-    fn long(query: &ListQuery) -> bool {
-        may_take_long(Resource::Records, query)
-    }
-
-    #[test]
-    fn a_list_takes_no_time_where_it_takes_the_next_rows_of_an_index() {
-        let all = everything();
-        assert!(!long(&all));
-        let updated = Order::by(Column::UpdateTime, true);
-        assert!(!long(&ListQuery {
-            order: updated,
-            ..all.clone()
-        }));
-        let took = Order::by(Column::Outcome, true);
-        let sorted = ListQuery {
-            order: took,
-            ..all.clone()
-        };
-        assert!(long(&sorted), "all rows are sorted");
-        let typed = ListQuery {
-            condition: test(Column::DataType, Is::Present),
-            ..all.clone()
-        };
-        assert!(long(&typed), "others may lie between");
-        let scope = "a/results/r".parse().unwrap();
-        assert!(!long(&ListQuery { scope, ..sorted }), "one result is small");
-        let id = hindsight_filter::condition::Value::Text("x".to_owned());
-        let condition = test(Column::RecordId, Is::Equal(id));
-        assert!(!long(&ListQuery { condition, ..all }));
-    }
-
-    #[test]
-    fn more_rows_are_looked_at_where_the_next_ones_held_some_of_the_page() {
-        let longer = |column| test(column, Is::Greater(Value::Int(9)));
-        let asked = |condition| ListQuery {
-            condition,
-            ..everything()
-        };
-        let took = asked(longer(Column::Duration));
-        let farther = |dialect, query: &ListQuery, path, found| {
-            let prefix = AccessPath::PrefixScan(cost::model(dialect).prefix_labelled);
-            farther_prefix_scan(dialect, query, (prefix, path), (found, 50))
-        };
-        let (postgres, sort) = (Dialect::Postgres, AccessPath::FullSort);
-        let far = Some(AccessPath::PrefixScan(10_000));
-        assert_eq!(farther(postgres, &took, sort, 10), far);
-        assert_eq!(farther(postgres, &took, sort, 9), None);
-        assert_eq!(
-            farther(postgres, &took, AccessPath::LabelIndex(None), 50),
-            None
-        );
-        assert_eq!(farther(Dialect::Sqlite, &took, sort, 50), None);
-        let late = asked(longer(Column::Ended));
-        assert_eq!(farther(postgres, &late, sort, 50), None);
-    }
-
-    #[test]
-    fn no_other_index_leads_to_what_was_stored_late() {
-        let query = ListQuery {
-            scope: "a/results/-".parse().unwrap(),
-            condition: test(Column::Labels, Is::Contains("main".to_owned())),
-            ..everything()
-        };
-        let text = |dialect| {
-            let resource = Resource::Records;
-            let late = list::list(dialect, resource, &query, Part::With, AccessPath::Late, 9);
-            late.unwrap().text().to_owned()
-        };
-        let sqlite = text(Dialect::Sqlite);
-        for says in ["INDEXED BY records_late", "+parent = ", "json_each(labels)"] {
-            assert!(sqlite.contains(says), "no `{says}` in {sqlite}");
-        }
-        let postgres = text(Dialect::Postgres);
-        assert!(postgres.contains(" AND parent || '' = "), "{postgres}");
-    }
-
-    #[test]
-    fn what_is_sorted_is_read_afterwards_and_labels_are_asked_for_once() {
-        let has_label = Is::Equal(Value::Text("main".to_owned()));
-        let query = ListQuery {
-            scope: "a/results/-".parse().unwrap(),
-            condition: test(Column::Label("branch".to_owned()), has_label),
-            ..everything()
-        };
-        let paths = [
-            IndexCandidate::Parent("a"),
-            IndexCandidate::Label("branch", "main"),
-        ];
-        for path in paths.map(AccessPath::Index) {
-            let text = |order| {
-                let query = ListQuery {
-                    order,
-                    ..query.clone()
-                };
-                let resource = Resource::Records;
-                let list = list::list(Dialect::Sqlite, resource, &query, Part::With, path, 9);
-                list.unwrap().text().to_owned()
-            };
-            let by_end = text(Order::by(Column::Ended, true));
-            let (read, sorted) = by_end.split_once("(SELECT row_id AS sorted_row").unwrap();
-            assert!(
-                read.contains("etag") && !sorted.contains("etag"),
-                "{by_end}"
-            );
-            let by_time = text(Order::newest_first());
-            assert!(!by_time.contains("sorted_row"), "{by_time}");
-            for statement in [by_end, by_time] {
-                assert_eq!(statement.matches("record_labels").count(), 1, "{statement}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_an_index_has_in_another_order_is_sorted_before_it_is_read() {
-        let begins = Is::StartsWith("a".to_owned());
-        let longer = Is::Greater(Value::Int(9));
-        let names = test(Column::Object(ObjectField::Name), begins);
-        let took = test(Column::Duration, longer);
-        for condition in [names, took] {
-            let query = ListQuery {
-                condition,
-                ..everything()
-            };
-            let one = candidate::candidates(Resource::Records, &query, true)[0];
-            let path = AccessPath::Index(one);
-            let list = list::list(
-                Dialect::Sqlite,
-                Resource::Records,
-                &query,
-                Part::With,
-                path,
-                9,
-            );
-            let list = list.unwrap();
-            assert!(list.text().contains("sorted_row"), "{}", list.text());
-        }
-    }
-}
+mod tests;

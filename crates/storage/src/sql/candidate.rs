@@ -3,6 +3,7 @@
 mod in_order;
 mod labels;
 mod names;
+mod runs;
 mod types;
 
 pub(crate) use self::in_order::reach;
@@ -10,6 +11,8 @@ pub(super) use self::labels::{beside_labels, other_labels};
 pub(crate) use self::labels::{keys_asked, values_of, with_values};
 pub(super) use self::names::of_names;
 use self::names::searched;
+pub(crate) use self::runs::asks_long;
+pub(super) use self::runs::{LONG, of_pipelines, of_took};
 use self::types::text_of;
 pub(super) use self::types::{kept_types, of_types, type_numbers};
 
@@ -26,7 +29,6 @@ use super::{
 use crate::seam::ListQuery;
 use hindsight_filter::condition::{Ability, Column, Condition, Is, ObjectField, Test, Value};
 use hindsight_filter::model::{ParentPattern, Resource};
-use hindsight_run::keys;
 
 /// A test that an index answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub(crate) enum IndexCandidate<'q> {
     Pipeline(&'q Test),
     /// By how long an object took, and by runs with times of their own. SQLite alone.
     Took(&'q Test),
+    /// By the index of what took long, in the order of time. SQLite alone.
+    Long,
     /// By the labels that a test describes, of which SQLite has a table: those with a text in their
     /// key or value, or one of several values of a key.
     Labels(&'q Test),
@@ -68,6 +72,7 @@ impl fmt::Display for IndexCandidate<'_> {
                 several => write!(f, "indexes of {} pipelines", several.len()),
             },
             Self::Took(_) => f.write_str("indexes of how long runs took"),
+            Self::Long => f.write_str("index of what took long"),
             Self::Labels(test) => write!(f, "index of labels, several of {}", test.column),
             Self::Parent(parent) => write!(f, "rows of the parent {parent}"),
             Self::ParentType(parent, _) => write!(f, "index of types of the parent {parent}"),
@@ -156,6 +161,11 @@ impl IndexCandidate<'_> {
         )
     }
 
+    /// Whether it is by how long runs or objects took.
+    pub(crate) fn is_of_duration(&self) -> bool {
+        matches!(self, Self::Took(_) | Self::Column("records_by_took", _))
+    }
+
     /// Whether it is by the outcome of runs.
     pub(crate) fn is_of_outcome(&self) -> bool {
         matches!(self, Self::Column("records_by_outcome", _))
@@ -176,7 +186,7 @@ impl IndexCandidate<'_> {
         match self {
             Self::Column("records_by_took" | "records_by_parent_create", _) => false,
             Self::Column(..) => true,
-            Self::Parent(_) | Self::ParentType(..) => true,
+            Self::Parent(_) | Self::ParentType(..) | Self::Long => true,
             Self::Indexed { .. } => self.is_one_key(),
             Self::Label(..)
             | Self::Labels(_)
@@ -199,6 +209,7 @@ impl IndexCandidate<'_> {
             (Self::Parent(_), Resource::Results) => Some("results_by_parent_create"),
             (Self::Parent(_), Resource::Records) => Some("records_by_parent_create"),
             (Self::ParentType(..), _) => Some("records_by_parent_type"),
+            (Self::Long, _) => Some("records_long"),
             (
                 Self::Label(..)
                 | Self::Labels(_)
@@ -289,6 +300,7 @@ fn candidate_of<'q>(
         (Resource::Records, Column::Object(field), Is::Equal(_)) => match field {
             ConditionStatus if !is_one_of(test, &["True"]) => "records_by_status",
             PipelineRef => "records_by_pipeline",
+            Reason if is_unwell(&test.is) => "records_by_reason",
             _ => return None,
         },
         (Resource::Records, Column::Reason | Column::Object(Reason), is) if is_unwell(is) => {
@@ -462,32 +474,6 @@ fn values(is: &Is) -> &[Value] {
         Is::OneOf(values) if values.len() <= cost::MOST_VALUES => values,
         _ => &[],
     }
-}
-
-/// Appends a statement for the rows that may be of a pipeline, or one of several: those with its label,
-/// and those that refer to it. SQLite alone.
-pub(super) fn of_pipelines(out: &mut Statement, dialect: Dialect, test: &Test) {
-    for (at, name) in values(&test.is).iter().filter_map(text_of).enumerate() {
-        out.push(if at == 0 { "" } else { " UNION ALL " });
-        out.push("SELECT record_row FROM record_labels WHERE label = ");
-        dialect.label(out, keys::PIPELINE, name);
-        out.push(" UNION ALL SELECT row_id FROM records INDEXED BY records_by_pipeline WHERE ")
-            .push("object_pipeline_ref = ")
-            .bind(name);
-    }
-}
-
-/// Appends a statement for the rows of runs that may have taken so long: those whose objects did, and
-/// those that began or ended at another time than their object says. SQLite alone.
-pub(super) fn of_took(out: &mut Statement, dialect: Dialect, test: &Test) {
-    out.push("SELECT row_id FROM records INDEXED BY records_by_took WHERE ");
-    let of_object = Test {
-        column: Column::ObjectDuration,
-        ..test.clone()
-    };
-    Writer::new(dialect, Resource::Records, out).test(&of_object);
-    out.push(" UNION ALL SELECT row_id FROM records INDEXED BY records_of_own_times ")
-        .push("WHERE (run_began_us IS NOT NULL OR run_ended_us IS NOT NULL)");
 }
 
 /// The table of a resource.

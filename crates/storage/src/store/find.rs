@@ -56,12 +56,18 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
             let paths = (prefix, choice.path);
             access_path::farther_prefix_scan(self.dialect, self.query, paths, (found, limit))
         });
+        let mut before = None;
         for first in farther.into_iter().chain(choice.first) {
+            let next = |found| access_path::next_after(first, (found, limit), choice.combines);
+            let Some(first) = before.map_or(Some(first), next) else {
+                break;
+            };
             let found = self.rows(self.query, part, first, limit).await?;
             if self.is_enough(&found, limit) {
                 page.extend(found);
                 return Ok(());
             }
+            before = i64::try_from(found.len()).ok();
         }
         if let (AccessPath::LabelIndex(None), Some(descending)) =
             (choice.path, stored_time::by_time(self.query))

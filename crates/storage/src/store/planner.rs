@@ -20,6 +20,8 @@ pub(super) struct Choice<'q> {
     /// To some of the rows each, which are worth going first.
     pub(super) first: Vec<AccessPath<'q>>,
     pub(super) path: AccessPath<'q>,
+    /// Whether several indexes narrow the rows down, which PostgreSQL combines.
+    pub(super) combines: bool,
     /// What was considered, with the number of rows as far as they were counted.
     pub(super) considered: Vec<(IndexCandidate<'q>, i64)>,
 }
@@ -37,6 +39,7 @@ pub(super) async fn choose<'q>(
         dialect,
         resource,
         query,
+        combines: false,
         considered: Vec::new(),
     };
     // By these PostgreSQL finds few rows in no order, and does not know how many there are.
@@ -74,6 +77,7 @@ pub(super) async fn choose<'q>(
     Ok(Choice {
         first,
         path,
+        combines: planner.combines,
         considered: planner.considered,
     })
 }
@@ -90,6 +94,7 @@ pub(super) async fn counted<'q>(
         dialect,
         resource,
         query,
+        combines: false,
         considered: Vec::new(),
     };
     let candidates = access_path::candidates(dialect, resource, query);
@@ -102,6 +107,7 @@ struct Planner<'p, 'q> {
     dialect: Dialect,
     resource: Resource,
     query: &'q ListQuery,
+    combines: bool,
     considered: Vec<(IndexCandidate<'q>, i64)>,
 }
 
@@ -126,6 +132,12 @@ impl<'q> Planner<'_, 'q> {
         let Some((candidate, rows)) = self.fewest(candidates).await? else {
             return Ok((None, AccessPath::DatabaseChoice));
         };
+        // Of a parent, or of what else is asked for, few rows of all that took long are.
+        let is_alone = candidates.len() == 1 && by_time.is_some() && candidate.is_of_duration();
+        if is_alone && candidate::asks_long(self.query) && rows > cost::model(self.dialect).gathered
+        {
+            return Ok((None, AccessPath::Index(IndexCandidate::Long)));
+        }
         if !candidate.is_many(rows) {
             return Ok(self.by_index(candidate, rows));
         }
@@ -239,6 +251,16 @@ impl<'q> Planner<'_, 'q> {
         };
         let columns: Vec<_> = others.into_iter().filter(is_other).collect();
         let in_order = columns.iter().any(IndexCandidate::is_in_order);
+        let own = |one: &IndexCandidate<'_>| one.has_own_order() || one.is_of_duration();
+        let rare: Vec<_> = columns.iter().copied().filter(own).collect();
+        let is_of_parent = matches!(self.query.scope.parent, ParentPattern::Exact(_));
+        self.combines = rare.len() > 1 || is_of_parent;
+        if let (false, true, [_, _, ..]) = (is_led, by_time, rare.as_slice())
+            && let Some((one, rows)) = self.fewest(&rare).await?
+            && one.is_surely_few(rows)
+        {
+            return Ok(AccessPath::Index(one));
+        }
         let ordered = columns.iter().filter(|one| one.has_own_order());
         let ordered = ordered.min_by_key(|one| one.has_values());
         if let (false, true, Some(one)) = (is_led, by_time, ordered) {

@@ -1,6 +1,6 @@
 //! How a list finds its rows: which table and index, and which of its rows.
 
-use super::{List, keys};
+use super::{List, direction, keys};
 use crate::sql::{
     access_path::{AccessPath, scope, walk},
     candidate::{self, IndexCandidate},
@@ -109,6 +109,9 @@ impl<'q> List<'q> {
                 candidate::other_labels(&mut self.out, &self.query.condition, None);
             }
             IndexCandidate::Parent(_) | IndexCandidate::Indexed { .. } => {}
+            IndexCandidate::Long => {
+                self.out.push(" AND ").push(candidate::LONG);
+            }
             IndexCandidate::Label(key, value) => {
                 self.out
                     .push(" AND row_id = driving.record_row AND driving.label = ");
@@ -253,6 +256,15 @@ impl<'q> List<'q> {
             self.out.push(" WHERE 1 = 1");
             return;
         }
+        if (self.dialect, self.path) == (Dialect::Postgres, AccessPath::Late) {
+            // Likewise without an end: PostgreSQL takes most rows for late, and would look for other tests in their indexes.
+            self.out.push(" FROM (SELECT *");
+            self.scoped();
+            self.led();
+            self.order(false);
+            self.out.push(" OFFSET 0) AS records WHERE 1 = 1");
+            return;
+        }
         if let AccessPath::NextOf(candidate, rows) = self.path {
             return self.next_of(candidate, rows);
         }
@@ -291,6 +303,8 @@ impl<'q> List<'q> {
             .push(" LIMIT ")
             .bind(rows)
             .push(") AS records WHERE 1 = 1");
+        // Within the list, a parent with few of the rows would have it go through all.
+        scope(&mut self.out, self.resource, &self.query.scope, "parent");
     }
 
     /// Appends what the index of labels knows beside them.
@@ -315,9 +329,12 @@ impl<'q> List<'q> {
 
     fn bounds(&mut self) {
         let parent = self.parent();
-        // The index of labels is asked for the parent in its own way.
-        let by_labels = matches!(self.path, AccessPath::LabelIndex(_));
-        if !by_labels || self.query.scope.id.is_some() {
+        // The index of labels is asked for the parent in its own way, and the next rows of an index are of all parents.
+        let elsewhere = matches!(
+            self.path,
+            AccessPath::LabelIndex(_) | AccessPath::NextOf(..)
+        );
+        if !elsewhere || self.query.scope.id.is_some() {
             scope(&mut self.out, self.resource, &self.query.scope, parent);
         }
         self.times();
@@ -362,7 +379,12 @@ impl<'q> List<'q> {
         };
         self.out.push("1");
         self.scoped();
-        self.order(false);
+        // Without what decides among equal rows, which would have PostgreSQL read them.
+        if let Some(first) = keys(self.resource, self.query).next() {
+            self.out.push(" ORDER BY ");
+            self.key(&first.key.column, first.place);
+            self.out.push(direction(first.key.descending));
+        }
         self.out.push(" LIMIT 1 OFFSET ").bind(rows);
         self.out
     }
