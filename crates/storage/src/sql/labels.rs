@@ -122,6 +122,10 @@ pub(super) fn stored_in(out: &mut Statement, window: TimeWindow) {
     }
 }
 
+/// Days and weeks that are asked for one by one before all others are asked for at once. One takes up to 0.7 ms, and all
+/// others as long, unless very many records have the label.
+const ONE_BY_ONE: usize = 4;
+
 /// The statement that gives when the first of these days and weeks began in which records were stored that
 /// labels say may be in a list; it gives no row if there is none.
 pub(crate) fn first_stored(query: &ListQuery, units: &[Unit]) -> Statement {
@@ -130,10 +134,24 @@ pub(crate) fn first_stored(query: &ListQuery, units: &[Unit]) -> Statement {
     out.bind(bind(|unit| unit.number)).push("::bigint[], ");
     out.bind(bind(|unit| unit.first)).push("::bigint[], ");
     out.bind(bind(|unit| unit.last)).push("::bigint[]");
+    out.push(") WITH ORDINALITY AS unit (number, since, until, place) WHERE CASE ");
+    let others = units.get(ONE_BY_ONE..).unwrap_or_default();
+    let first = others.iter().map(|unit| unit.first).min();
+    if let Some((first, last)) = first.zip(others.iter().map(|unit| unit.last).max()) {
+        // It depends on no unit, so that it is asked once, and only if the first ones have none.
+        out.push("WHEN place > ")
+            .bind(i64::try_from(ONE_BY_ONE).unwrap_or(i64::MAX));
+        out.push(" AND (SELECT 1 FROM records WHERE ")
+            .push(STORED_AT);
+        out.push(" BETWEEN ").bind(first).push(" AND ").bind(last);
+        let numbers = others.iter().map(|unit| unit.number).collect();
+        out.push(STORED).bind(Bind::Ints(numbers));
+        asked(&mut out, query);
+        out.push(" LIMIT 1) IS NULL THEN FALSE ");
+    }
     // Not EXISTS, of which PostgreSQL would make joins, in another order; and a CASE, because what was
     // stored at all is asked of a tree in a tenth of the time, and nothing was in many of them.
-    out.push(") AS unit (number, since, until) WHERE CASE WHEN ");
-    out.push("(SELECT 1 FROM records WHERE create_us BETWEEN since AND until");
+    out.push("WHEN (SELECT 1 FROM records WHERE create_us BETWEEN since AND until");
     if let ParentPattern::Exact(parent) = &query.scope.parent {
         out.push(" AND parent = ").bind(parent.as_str());
     }
@@ -141,19 +159,24 @@ pub(crate) fn first_stored(query: &ListQuery, units: &[Unit]) -> Statement {
     out.push(STORED_AT);
     out.push(" BETWEEN since AND until");
     out.push(STORED).push("ARRAY[number]");
-    of_parent(&mut out, query);
-    of_types(&mut out, query);
-    unwell(&mut out, query);
+    asked(&mut out, query);
+    out.push(" LIMIT 1) = 1 END LIMIT 1");
+    out
+}
+
+/// Appends what the index of labels knows of the rows of a list.
+fn asked(out: &mut Statement, query: &ListQuery) {
+    of_parent(out, query);
+    of_types(out, query);
+    unwell(out, query);
     for test in candidate::conjuncts(&query.condition) {
         let is_label = matches!(test.column, Column::Label(_) | Column::Pipeline);
         let is_asked = matches!(test.is, Is::Equal(_) | Is::OneOf(_));
         if is_label && is_asked && !test.negated {
             out.push(" AND ");
-            Writer::new(Dialect::Postgres, Resource::Records, &mut out).test(test);
+            Writer::new(Dialect::Postgres, Resource::Records, out).test(test);
         }
     }
-    out.push(" LIMIT 1) = 1 END LIMIT 1");
-    out
 }
 
 /// The statement that gives the first and the last time at which records of a list can have been
