@@ -123,21 +123,25 @@ pub(crate) fn long_prefix_scan(
     ))
 }
 
-/// The prefix scan that is worth trying before all rows that took so long are sorted, after `prefix` found so many of
-/// those that are wanted: where that is a fifth, ten times as many rows hold a page twice over.
+/// The prefix scan that is worth trying before all rows that took so long, or have such a part in their names, are
+/// sorted, after `prefix` found so many of those that are wanted: where that is a fifth, as many rows as hold the page
+/// twice over.
 pub(crate) fn farther_prefix_scan(
     dialect: Dialect,
     query: &ListQuery,
     (prefix, path): (AccessPath<'_>, AccessPath<'_>),
     (found, wanted): (i64, i64),
 ) -> Option<AccessPath<'static>> {
-    let rows = cost::model(dialect).prefix_labelled;
-    let is_worth = dialect == Dialect::Postgres
-        && prefix == AccessPath::PrefixScan(rows)
-        && path == AccessPath::FullSort
-        && asks_how_long(query)
-        && found * 5 >= wanted;
-    is_worth.then_some(AccessPath::PrefixScan(rows * 10))
+    let AccessPath::PrefixScan(rows) = prefix else {
+        return None;
+    };
+    let is_sorted = match path {
+        AccessPath::FullSort => asks_how_long(query),
+        AccessPath::Index(one) => matches!(one, IndexCandidate::NameParts(_)),
+        _ => false,
+    };
+    let is_worth = dialect == Dialect::Postgres && is_sorted && found * 5 >= wanted;
+    is_worth.then(|| AccessPath::PrefixScan(rows * 2 * wanted / found))
 }
 
 /// What to look at after the next rows of an index held `found` of those that are wanted: as many as should hold
