@@ -297,15 +297,14 @@ fn candidate_of<'q>(
         (Resource::Records, Column::Pipeline, is) if !values(is).is_empty() => {
             return Some(IndexCandidate::Pipeline(test));
         }
-        (Resource::Records, Column::Object(field), Is::Equal(_)) => match field {
-            ConditionStatus if !is_one_of(test, &["True"]) => "records_by_status",
-            PipelineRef => "records_by_pipeline",
-            Reason if is_unwell(&test.is) => "records_by_reason",
-            _ => return None,
-        },
         (Resource::Records, Column::Reason | Column::Object(Reason), is) if is_unwell(is) => {
             "records_by_reason"
         }
+        (Resource::Records, Column::Object(field), Is::Equal(_)) => match field {
+            ConditionStatus if !is_one_of(test, &["True"]) => "records_by_status",
+            PipelineRef => "records_by_pipeline",
+            _ => return None,
+        },
         (Resource::Records, Column::Signature, Is::Equal(_)) => "records_by_signature",
         (Resource::Records, Column::Outcome, is) if is_unsuccessful(is) => "records_by_outcome",
         (Resource::Records, Column::DataType, Is::OneOf(values))
