@@ -293,3 +293,33 @@ async fn trigrams_of_names_are_looked_for_in_their_index_alone() {
     }
     database.remove().await;
 }
+
+#[tokio::test]
+async fn what_took_long_comes_in_order_where_it_is_much() {
+    let Some((database, mut connection)) = of_many().await else {
+        return;
+    };
+    // One in four of the older half took more than ten minutes, and none of the newer.
+    let took = "UPDATE records SET object_start_us = create_us, object_completion_us = create_us
+                    + CASE WHEN row_id % 4 = 0 AND row_id < 10000 THEN 700000000 ELSE 1000000 END";
+    for statement in [took, "VACUUM ANALYZE records"] {
+        sqlx::raw_sql(statement)
+            .execute(&mut connection)
+            .await
+            .unwrap();
+    }
+    for column in [Column::Duration, Column::ObjectDuration] {
+        let query = ListQuery {
+            condition: test(column, Is::Greater(Value::Int(600_000_000))),
+            limit: NonZeroU32::new(50).unwrap(),
+            ..everything()
+        };
+        let (dialect, resource) = (Dialect::Postgres, Resource::Records);
+        assert_eq!(access_path::prefix_scan(dialect, resource, &query), None);
+        let path = access_path::without_index(dialect, resource, &query);
+        let list = list::list(dialect, resource, &query, list::Part::With, path, 50).unwrap();
+        let plan = plan(&mut connection, &list).await.join("\n");
+        assert!(plan.contains("using records_long"), "{plan}");
+    }
+    database.remove().await;
+}
