@@ -10,7 +10,9 @@ mod sums;
 
 pub use calendar::{Calendar, Unit};
 pub use samples::{EXACT, RELATIVE_ERROR, Samples};
-pub use sums::{Amount, DAY, Group, MAX_GROUPS, MAX_SAMPLES, Shape, Sums, Tally, TooManyGroups};
+pub use sums::{
+    Amount, DAY, Depth, Group, MAX_GROUPS, MAX_SAMPLES, Shape, Sums, Tally, TooManyGroups,
+};
 
 /// What the rows of a group share. Ordered so that answers without an order are stable: nothing
 /// first, then by kind.

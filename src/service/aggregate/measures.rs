@@ -4,6 +4,7 @@ use hindsight_run::Outcome;
 
 use super::{Error, groups, invalid};
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};
+use hindsight_filter::measure::Depth;
 use hindsight_storage::{Quantity, Summed};
 
 /// What is asked of a group.
@@ -200,11 +201,15 @@ pub(super) fn tally<'m>(measures: impl Iterator<Item = &'m Measure>) -> Tallied 
                 tally.count(ended(&JUDGED));
             }
             Measure::Of(function, subject) => {
-                let sampled = matches!(function, Function::Percentile(_));
+                let depth = match function {
+                    Function::Percentile(_) => Depth::Values,
+                    Function::Max => Depth::Most,
+                    Function::Min | Function::Avg | Function::Sum => Depth::Sums,
+                };
                 let of = quantity(subject);
                 match tally.amounts.iter_mut().find(|known| known.of == of) {
-                    Some(known) => known.sampled |= sampled,
-                    None => tally.amounts.push(Summed { of, sampled }),
+                    Some(known) => known.depth = known.depth.max(depth),
+                    None => tally.amounts.push(Summed { of, depth }),
                 }
             }
         }

@@ -10,7 +10,7 @@ use super::{
     parse::{GroupBy, Moment, Plan},
 };
 use crate::query::{Aggregate, Grouping};
-use hindsight_filter::measure::{self, Calendar, Key, Shape, Sums, Tally, TooManyGroups};
+use hindsight_filter::measure::{self, Calendar, Depth, Key, Shape, Sums, Tally, TooManyGroups};
 use hindsight_filter::model::{Resource, ResultPattern};
 use hindsight_filter::{
     CostBudget, Filter, FilterError, Term,
@@ -20,18 +20,13 @@ use hindsight_storage::{GroupKey, Quantity, Summed};
 
 const REPOSITORY: &str = r#"data.metadata.annotations["pipelinesascode.tekton.dev/repository"]"#;
 
-/// The reasons that are counted by themselves, in the order of the counts.
+/// The reasons that are counted by themselves: of success, failure, cancelling and going on.
 const REASONS: [&[&str]; 4] = [
     &["Succeeded", "Completed"],
     &["Failed"],
     &["Cancelled"],
     &["Running"],
 ];
-/// The place of the count of runs that go on.
-const RUNNING: usize = 3;
-/// The place of the count of all others.
-const OTHERS: usize = REASONS.len();
-
 /// A value in a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -103,36 +98,66 @@ pub(super) fn question(
             negated: !is_so,
         })
     };
-    let mut counts: Vec<_> = REASONS.iter().map(|reasons| test(reasons, false)).collect();
-    // Of one that left the cluster unfinished, it is the last reason that is known.
-    let running = counts[RUNNING].clone();
-    counts[RUNNING] = Condition::And(vec![running.clone(), has_ended(false)]);
-    let others = test(&REASONS.concat(), true);
-    counts.push(Condition::Or(vec![
-        others,
-        Condition::And(vec![running, has_ended(true)]),
-    ]));
-    let summed = |of| Summed { of, sampled: false };
+    let [succeeded, failed, cancelled, running] = REASONS;
+    let running = test(running, false);
+    let count = |measure: &Measure| match measure {
+        Measure::Succeeded => Some(test(succeeded, false)),
+        Measure::Failed => Some(test(failed, false)),
+        Measure::Cancelled => Some(test(cancelled, false)),
+        // Of one that left the cluster unfinished, it is the last reason that is known.
+        Measure::Running => Some(Condition::And(vec![running.clone(), has_ended(false)])),
+        Measure::Others => Some(Condition::Or(vec![
+            test(&REASONS.concat(), true),
+            Condition::And(vec![running.clone(), has_ended(true)]),
+        ])),
+        _ => None,
+    };
     Ok(Aggregate {
         scope,
         filter,
         keys,
-        counts,
-        amounts: vec![
-            summed(Quantity::Between(
-                moment(Moment::Start),
-                moment(Moment::Completion),
-            )),
-            summed(Quantity::Value(moment(Moment::Start))),
-        ],
+        counts: plan.measures.iter().filter_map(count).collect(),
+        amounts: amounts(&plan.measures),
     })
+}
+
+/// What is added up of the numbers of records: how long they took, and after that when they began, if it is asked for.
+fn amounts(measures: &[Measure]) -> Vec<Summed> {
+    let (start, completion) = (moment(Moment::Start), moment(Moment::Completion));
+    let depth = |measure: &Measure| match measure {
+        Measure::MaxDuration => Some(Depth::Most),
+        Measure::AvgDuration | Measure::MinDuration | Measure::TotalDuration => Some(Depth::Sums),
+        _ => None,
+    };
+    let took = measures.iter().filter_map(depth).max().map(|depth| Summed {
+        of: Quantity::Between(start.clone(), completion),
+        depth,
+    });
+    let began = Summed {
+        of: Quantity::Value(start),
+        depth: Depth::Most,
+    };
+    let began = measures.contains(&Measure::LastRuntime).then_some(began);
+    took.into_iter().chain(began).collect()
+}
+
+/// Whether a measure is how many records pass a test.
+fn is_count(measure: &Measure) -> bool {
+    matches!(
+        measure,
+        Measure::Succeeded
+            | Measure::Failed
+            | Measure::Cancelled
+            | Measure::Running
+            | Measure::Others
+    )
 }
 
 /// The reply to a plan, given the groups.
 pub(super) fn reply(plan: Plan, groups: Vec<measure::Group>) -> Result<Vec<Group>, TooManyGroups> {
     let shape = Shape {
-        counts: OTHERS + 1,
-        amounts: 2,
+        counts: plan.measures.iter().filter(|one| is_count(one)).count(),
+        amounts: amounts(&plan.measures).len(),
     };
     let mut named = Tally::new(shape);
     if plan.group_by.is_none() && groups.is_empty() {
@@ -146,7 +171,7 @@ pub(super) fn reply(plan: Plan, groups: Vec<measure::Group>) -> Result<Vec<Group
     let mut groups = named.finish();
     if let Some((measure, descending)) = plan.order {
         groups.sort_by(|a, b| {
-            let order = compare(&a.sums, &b.sums, measure);
+            let order = compare(&plan.measures, [&a.sums, &b.sums], measure);
             if descending { order.reverse() } else { order }
         });
     }
@@ -159,7 +184,7 @@ pub(super) fn reply(plan: Plan, groups: Vec<measure::Group>) -> Result<Vec<Group
         measures: plan
             .measures
             .iter()
-            .map(|&measure| (measure, value(&group.sums, measure)))
+            .map(|&measure| (measure, value(&plan.measures, &group.sums, measure)))
             .collect(),
     });
     Ok(reply.collect())
@@ -178,28 +203,30 @@ fn name(by: Option<GroupBy>, keys: &[Key]) -> Key {
     }
 }
 
-fn value(sums: &Sums, measure: Measure) -> Value {
+/// One of the measures that were asked for.
+fn value(asked: &[Measure], sums: &Sums, measure: Measure) -> Value {
     let count = |count: u64| Value::Number(i64::try_from(count).unwrap_or(i64::MAX));
     let text = |interval: Option<Interval>| {
         interval.map_or(Value::Null, |interval| Value::Text(interval.to_string()))
     };
     match measure {
         Measure::Total => count(sums.rows),
-        Measure::Succeeded => count(sums.counts[0]),
-        Measure::Failed => count(sums.counts[1]),
-        Measure::Cancelled => count(sums.counts[2]),
-        Measure::Running => count(sums.counts[RUNNING]),
-        Measure::Others => count(sums.counts[OTHERS]),
-        Measure::LastRuntime => sums.amounts[1]
-            .most
-            .map_or(Value::Null, |us| Value::Number(us.div_euclid(1_000_000))),
+        Measure::LastRuntime => {
+            let last = sums.amounts.last().and_then(|began| began.most);
+            last.map_or(Value::Null, |us| Value::Number(us.div_euclid(1_000_000)))
+        }
+        _ if is_count(&measure) => {
+            let mut counts = asked.iter().filter(|one| is_count(one));
+            let at = counts.position(|one| *one == measure);
+            at.map_or(Value::Null, |at| count(sums.counts[at]))
+        }
         _ => text(interval(sums, measure)),
     }
 }
 
 /// A measure that is a duration.
 fn interval(sums: &Sums, measure: Measure) -> Option<Interval> {
-    let took = &sums.amounts[0];
+    let took = sums.amounts.first()?;
     let sum = || (took.count > 0).then(|| Interval::of(took.days, took.rest));
     match measure {
         Measure::AvgDuration => Some(sum()?.over(i64::try_from(took.count).ok()?)),
@@ -211,12 +238,13 @@ fn interval(sums: &Sums, measure: Measure) -> Option<Interval> {
 }
 
 /// Groups without the measure come last ascending, as PostgreSQL sorts NULL.
-fn compare(a: &Sums, b: &Sums, measure: Measure) -> Ordering {
-    let key = |sums: &Sums| match value(sums, measure) {
+fn compare(asked: &[Measure], groups: [&Sums; 2], measure: Measure) -> Ordering {
+    let key = |sums: &Sums| match value(asked, sums, measure) {
         Value::Number(number) => Some(number),
         Value::Null | Value::Text(_) => interval(sums, measure).map(Interval::length),
     };
-    match (key(a), key(b)) {
+    let [a, b] = groups.map(key);
+    match (a, b) {
         (None, None) => Ordering::Equal,
         (None, Some(_)) => Ordering::Greater,
         (Some(_), None) => Ordering::Less,

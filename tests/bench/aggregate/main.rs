@@ -20,7 +20,7 @@ mod fill;
 use std::{sync::Arc, time::Instant};
 
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value};
-use hindsight_filter::measure::{Calendar, Unit};
+use hindsight_filter::measure::{Calendar, Depth, Unit};
 use hindsight_storage::{
     AggregateQuery, GroupKey, Priority, Quantity, Store, Summed,
     resolve::{Options, Schema, open},
@@ -123,9 +123,9 @@ fn test(column: Column, value: Value) -> Condition {
     })
 }
 
-fn question(keys: Vec<GroupKey>, sampled: bool) -> AggregateQuery {
+fn question(keys: Vec<GroupKey>, depth: Depth) -> AggregateQuery {
     let queue = Quantity::Between(CREATED, Column::Began);
-    let summed = |of| Summed { of, sampled };
+    let summed = |of| Summed { of, depth };
     AggregateQuery {
         scope: "-/results/-".parse().unwrap(),
         condition: Condition::All,
@@ -145,36 +145,42 @@ fn questions() -> Vec<(&'static str, AggregateQuery)> {
     let kind = test(Column::DataType, text("tekton.dev/v1.PipelineRun"));
     let parent = AggregateQuery {
         scope: "ns-7/results/-".parse().unwrap(),
-        ..question(vec![day()], false)
+        ..question(vec![day()], Depth::Sums)
     };
     vec![
-        ("per day", question(vec![day()], false)),
+        ("per day", question(vec![day()], Depth::Sums)),
         (
             "per day in Berlin",
-            question(vec![piece(Unit::Day, "Europe/Berlin")], false),
+            question(vec![piece(Unit::Day, "Europe/Berlin")], Depth::Sums),
         ),
-        ("per day, percentiles", question(vec![day()], true)),
+        ("per day, percentiles", question(vec![day()], Depth::Values)),
         (
             "by pipeline per day, percentiles",
-            question(vec![pipeline(), day()], true),
+            question(vec![pipeline(), day()], Depth::Values),
         ),
-        ("by pipeline, percentiles", question(vec![pipeline()], true)),
-        ("everything, percentiles", question(vec![], true)),
+        (
+            "by pipeline, percentiles",
+            question(vec![pipeline()], Depth::Values),
+        ),
+        ("everything, percentiles", question(vec![], Depth::Values)),
         (
             "one pipeline per day, percentiles",
-            only(question(vec![day()], true), one),
+            only(question(vec![day()], Depth::Values), one),
         ),
         (
             "pipeline runs per day, percentiles",
-            only(question(vec![day()], true), kind),
+            only(question(vec![day()], Depth::Values), kind),
         ),
         ("one parent per day", parent),
-        ("per hour", question(vec![piece(Unit::Hour, "UTC")], false)),
+        (
+            "per hour",
+            question(vec![piece(Unit::Hour, "UTC")], Depth::Sums),
+        ),
         (
             "by label",
             question(
                 vec![GroupKey::Column(Column::Label("team".to_owned()))],
-                false,
+                Depth::Sums,
             ),
         ),
     ]

@@ -102,6 +102,20 @@ impl Calendar {
         }
     }
 
+    /// A time, in microseconds, of which all buckets are multiples, counted from 1970. Only where the clock is
+    /// never set.
+    #[must_use]
+    pub fn step(&self) -> Option<i64> {
+        let offset = self.zone.to_fixed_offset().ok()?;
+        let seconds = match self.unit {
+            Unit::Minute => 60,
+            Unit::Hour => 3_600,
+            Unit::Day | Unit::Week | Unit::Month | Unit::Year => 86_400,
+        };
+        let step = common(seconds, u64::from(offset.seconds().unsigned_abs()));
+        i64::try_from(step * 1_000_000).ok()
+    }
+
     /// The longest time, in microseconds, of which buckets that begin at `starts` are multiples,
     /// counted from 1970.
     #[must_use]

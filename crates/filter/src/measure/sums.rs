@@ -30,6 +30,17 @@ pub struct Shape {
     pub amounts: usize,
 }
 
+/// How much of a number is added up. Each has what those before it have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// The largest.
+    Most,
+    /// How many there are, their sum and the smallest.
+    Sums,
+    /// The values themselves, for percentiles.
+    Values,
+}
+
 /// What is known of one number of the rows of a group.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Amount {
@@ -49,13 +60,16 @@ pub struct Amount {
 
 impl Amount {
     /// Adds the number of one row.
-    pub fn add(&mut self, value: i64, sampled: bool) {
+    pub fn add(&mut self, value: i64, depth: Depth) {
+        self.most = Some(self.most.map_or(value, |most| most.max(value)));
+        if depth == Depth::Most {
+            return;
+        }
         self.count += 1;
         self.days = self.days.saturating_add(value / DAY);
         self.rest += i128::from(value % DAY);
         self.least = Some(self.least.map_or(value, |least| least.min(value)));
-        self.most = Some(self.most.map_or(value, |most| most.max(value)));
-        if sampled {
+        if depth == Depth::Values {
             self.samples.extend([value]);
         }
     }

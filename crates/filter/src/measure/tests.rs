@@ -1,8 +1,13 @@
 //! Calendars and percentiles against plain ones.
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{
+    Timestamp,
+    tz::{Offset, TimeZone},
+};
 
-use super::{Amount, Calendar, EXACT, Key, RELATIVE_ERROR, Samples, Shape, Sums, Tally, Unit};
+use super::{
+    Amount, Calendar, Depth, EXACT, Key, RELATIVE_ERROR, Samples, Shape, Sums, Tally, Unit,
+};
 
 fn at(text: &str) -> i64 {
     text.parse::<Timestamp>().unwrap().as_microsecond()
@@ -170,6 +175,27 @@ fn starts_are_listed_or_too_many() {
     assert!(days.starts(i64::MIN, i64::MIN + 1, 3).is_some());
 }
 
+#[test]
+fn buckets_of_a_clock_that_is_never_set_are_multiples_of_a_step() {
+    let ahead = TimeZone::fixed(Offset::from_seconds(20_700).unwrap());
+    for zone in [TimeZone::UTC, ahead] {
+        for unit in Unit::ALL {
+            let calendar = Calendar {
+                unit,
+                zone: zone.clone(),
+            };
+            let step = calendar.step().unwrap();
+            for time in ["1969-12-30T21:14:59Z", "2024-02-29T23:59:59.5Z"] {
+                let (start, end) = calendar.bucket(at(time));
+                assert_eq!((start % step, end % step), (0, 0), "{calendar:?}");
+            }
+        }
+    }
+    let berlin = TimeZone::get("Europe/Berlin").unwrap();
+    let unit = Unit::Day;
+    assert_eq!(Calendar { unit, zone: berlin }.step(), None);
+}
+
 /// Values that look like durations.
 fn values(count: u64) -> Vec<i64> {
     let mut state = 7_u64;
@@ -244,7 +270,7 @@ fn groups_are_the_same_however_their_parts_came() {
     };
     let part = |value: i64| {
         let mut amount = Amount::default();
-        amount.add(value, true);
+        amount.add(value, Depth::Values);
         Sums {
             rows: 1,
             counts: vec![1],
@@ -259,7 +285,7 @@ fn groups_are_the_same_however_their_parts_came() {
         let change = |sums: &mut Sums| {
             sums.rows += 1;
             sums.counts[0] += 1;
-            sums.amounts[0].add(value, true);
+            sums.amounts[0].add(value, Depth::Values);
         };
         added.change(key, change).unwrap();
     }

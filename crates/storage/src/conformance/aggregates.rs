@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{
+    Timestamp,
+    tz::{Offset, TimeZone},
+};
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -12,7 +15,7 @@ use super::{
 use crate::seam::{AggregateQuery, Change, GroupKey, Priority, Quantity, Summed};
 use hindsight_filter::columns::{object_columns, of_record};
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Value};
-use hindsight_filter::measure::{Calendar, EXACT, Group, Key, Samples, Unit};
+use hindsight_filter::measure::{Calendar, Depth, EXACT, Group, Key, Samples, Unit};
 use hindsight_filter::model::{Record, Tier};
 
 /// Runs around the days on which clocks are set, some of them odd.
@@ -103,8 +106,9 @@ fn everything() -> AggregateQuery {
 
 fn random(dice: &mut Dice) -> AggregateQuery {
     let zones = ["UTC", "Europe/Berlin", "Asia/Kolkata", "Pacific/Apia"];
-    let zone: &str = dice.pick::<&str>(&zones);
-    let zone = TimeZone::get(zone).unwrap();
+    let zones = zones.map(|zone| TimeZone::get(zone).unwrap());
+    let ahead = TimeZone::fixed(Offset::from_seconds(5 * 3_600 + 1_801).unwrap());
+    let zone = dice.pick(&[&zones[..], &[ahead]].concat()).clone();
     let columns = [
         Column::Parent,
         Column::Cluster,
@@ -166,7 +170,7 @@ fn random(dice: &mut Dice) -> AggregateQuery {
     ];
     let amounts = (0..dice.below(3)).map(|_| Summed {
         of: dice.pick(&quantities).clone(),
-        sampled: dice.once_in(2),
+        depth: *dice.pick(&[Depth::Most, Depth::Sums, Depth::Values]),
     });
     let amounts = amounts.collect();
     AggregateQuery {
@@ -227,7 +231,7 @@ pub(super) async fn sums_agree_with_plain_ones(world: World) {
             assert_same(&got, &wanted, &query);
             // The same without the values: counts, sums and ends are there all the same.
             for summed in &mut query.amounts {
-                summed.sampled = false;
+                summed.depth = summed.depth.min(Depth::Sums);
             }
         }
     }
@@ -237,7 +241,7 @@ pub(super) async fn buckets_of_the_calendar_are_those_of_the_zone(world: World) 
     let records = given(&world, 200).await;
     let mut stored: Vec<_> = records.iter().map(|record| record.create_time).collect();
     stored.sort_unstable();
-    for zone in ["Europe/Berlin", "Pacific/Apia", "Asia/Kolkata"] {
+    for zone in ["Europe/Berlin", "Pacific/Apia", "Asia/Kolkata", "UTC"] {
         let zone = TimeZone::get(zone).unwrap();
         for (column, since) in [
             (CREATED, stored[0]),
@@ -286,7 +290,7 @@ pub(super) async fn what_has_no_rows_has_no_groups(world: World) {
     query.counts = vec![Condition::All];
     query.amounts = vec![Summed {
         of: Quantity::Between(STARTED, COMPLETED),
-        sampled: true,
+        depth: Depth::Values,
     }];
     assert_eq!(world.store.aggregate(&query).await.unwrap(), []);
     let days = Calendar::utc(Unit::Day);
@@ -319,7 +323,7 @@ pub(super) async fn percentiles_of_many_are_the_same_sketch(world: World) {
     let mut query = everything();
     query.amounts = vec![Summed {
         of: Quantity::Between(STARTED, COMPLETED),
-        sampled: true,
+        depth: Depth::Values,
     }];
     let groups = world.store.aggregate(&query).await.unwrap();
     assert_eq!(groups.len(), 1);
@@ -336,7 +340,7 @@ pub(super) async fn sums_are_of_one_moment(world: World) {
     )];
     query.amounts = vec![Summed {
         of: Quantity::Value(Column::UpdateTime),
-        sampled: true,
+        depth: Depth::Values,
     }];
     let changes = (0..BUCKETS).map(|hour| result(&format!("p/results/{hour}"), 0));
     world.given(changes.map(Change::InsertResult)).await;

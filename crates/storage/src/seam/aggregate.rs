@@ -2,7 +2,7 @@
 
 use super::query::Priority;
 use hindsight_filter::condition::{Column, Condition, Value};
-use hindsight_filter::measure::{Calendar, Key, Shape, Sums, Tally, TooManyGroups};
+use hindsight_filter::measure::{Calendar, Depth, Key, Shape, Sums, Tally, TooManyGroups};
 use hindsight_filter::model::ResultPattern;
 
 /// Most keys of a group.
@@ -39,8 +39,8 @@ pub enum GroupKey {
 pub struct Summed {
     /// The number that is taken of each record.
     pub of: Quantity,
-    /// Keep the values too, for percentiles.
-    pub sampled: bool,
+    /// How much of it is wanted.
+    pub depth: Depth,
 }
 
 /// A number that a record has by its columns, in microseconds if it is of times.
@@ -80,7 +80,7 @@ impl AggregateQuery {
             }
             for (amount, summed) in sums.amounts.iter_mut().zip(&self.amounts) {
                 if let Some(value) = summed.of.of(column) {
-                    amount.add(value, summed.sampled);
+                    amount.add(value, summed.depth);
                 }
             }
         })

@@ -14,9 +14,9 @@ use super::{
     row::SqlRow,
     statement::{Bind, Statement},
 };
-use crate::seam::{AggregateQuery, Error, GroupKey, MAX_KEYS, Quantity};
+use crate::seam::{AggregateQuery, Error, GroupKey, MAX_KEYS, Quantity, Summed};
 use hindsight_filter::condition::{Column, Condition, ObjectField, Test};
-use hindsight_filter::measure::{Amount, Calendar, DAY, Key, Samples, Sums, Tally};
+use hindsight_filter::measure::{Amount, Calendar, DAY, Depth, Key, Sums, Tally};
 use hindsight_filter::model::Resource;
 
 /// Most buckets that are named one by one.
@@ -77,7 +77,25 @@ fn timed(query: &AggregateQuery) -> impl Iterator<Item = (usize, &Column, &Calen
         })
 }
 
-/// The statement that reads the first and the last time of each calendar, if there is one.
+/// The cells into which the times of a column are put whatever times there are: no row is read beforehand.
+fn cells(
+    dialect: Dialect,
+    query: &AggregateQuery,
+    column: &Column,
+    calendar: &Calendar,
+) -> Option<i64> {
+    let is_divided = dialect == Dialect::Postgres && gathers(query);
+    let is_walked = walkable(dialect, query, column).is_some();
+    calendar.step().filter(|_| !is_divided && !is_walked)
+}
+
+/// Whether values themselves are gathered.
+fn gathers(query: &AggregateQuery) -> bool {
+    let mut amounts = query.amounts.iter();
+    amounts.any(|amount| amount.depth == Depth::Values)
+}
+
+/// The statement that reads the first and the last time of each calendar that needs them, if there is one.
 pub(crate) fn bounds(dialect: Dialect, query: &AggregateQuery) -> Option<Statement> {
     let mut out = Statement::new("SELECT ");
     let mut comma = "";
@@ -87,7 +105,10 @@ pub(crate) fn bounds(dialect: Dialect, query: &AggregateQuery) -> Option<Stateme
     let is_stored = |test: &&Test| test.column == Column::CreateTime && !test.negated;
     let in_range =
         dialect == Dialect::Postgres && conjuncts(&query.condition).iter().any(is_stored);
-    for (_, column, _) in timed(query) {
+    for (_, column, calendar) in timed(query) {
+        if cells(dialect, query, column, calendar).is_some() {
+            continue;
+        }
         for end in ["min(", "max("] {
             out.push(comma)
                 .push(if in_range { "" } else { "(SELECT " })
@@ -127,9 +148,15 @@ pub(crate) fn plans<'q>(
         part: Part::All,
     };
     let mut walked = None;
-    for (number, (at, column, calendar)) in timed(query).enumerate() {
+    let mut number = 0;
+    for (at, column, calendar) in timed(query) {
+        if let Some(length) = cells(dialect, query, column, calendar) {
+            plan.cuts[at] = Cut::Grid(length);
+            continue;
+        }
         let bounds = bounds.ok_or_else(|| read::corrupt("no first and last time"))?;
-        let range = bounds.int(number * 2)?.zip(bounds.int(number * 2 + 1)?);
+        let range = bounds.int(number)?.zip(bounds.int(number + 1)?);
+        number += 2;
         let starts = range.map_or(Some(Vec::new()), |(first, last)| {
             calendar.starts(first, last, MOST_BUCKETS)
         });
@@ -200,7 +227,7 @@ fn test(out: &mut Statement, dialect: Dialect, condition: &Condition, few_rows: 
 impl Plan<'_> {
     /// Whether the values themselves are gathered, which PostgreSQL does on one core.
     pub(crate) fn gathers(&self) -> bool {
-        self.query.amounts.iter().any(|amount| amount.sampled)
+        gathers(self.query)
     }
 
     /// The plans that together do the same, each for a part of a table of so many blocks.
@@ -256,7 +283,7 @@ impl Plan<'_> {
             out.push(")");
         }
         for amount in &self.query.amounts {
-            self.amount(&mut out, &amount.of, amount.sampled);
+            self.amount(&mut out, amount);
         }
         out.push(" FROM records");
         if let Some(index) = self.index {
@@ -313,7 +340,7 @@ impl Plan<'_> {
         }
     }
 
-    fn amount(&self, out: &mut Statement, of: &Quantity, sampled: bool) {
+    fn amount(&self, out: &mut Statement, Summed { of, depth }: &Summed) {
         let plain = |out: &mut Statement| match of {
             Quantity::Value(column) => value(out, self.dialect, place(column)),
             Quantity::Between(from, to) => {
@@ -334,7 +361,7 @@ impl Plan<'_> {
             plain(out);
             out.push(" END");
         };
-        if sampled {
+        if *depth == Depth::Values {
             // The rest is known from the values.
             let (before, between, after) = self.dialect.gather();
             out.push(", ").push(before);
@@ -347,14 +374,20 @@ impl Plan<'_> {
             return;
         }
         // Of a row below 86,400 seconds and 3,652,060 days: no sum overflows before 10^12 rows.
-        for (before, after) in [
+        let columns = [
+            (", max(", ")"),
             (", count(", ")"),
             (", CAST(sum((", ") / 86400000000) AS BIGINT)"),
             (", CAST(sum((", ") % 86400000000 / 1000000) AS BIGINT)"),
             (", CAST(sum((", ") % 1000000) AS BIGINT)"),
             (", min(", ")"),
-            (", max(", ")"),
-        ] {
+        ];
+        let wanted = if *depth == Depth::Most {
+            1
+        } else {
+            columns.len()
+        };
+        for (before, after) in columns.into_iter().take(wanted) {
             out.push(before);
             quantity(out);
             out.push(after);
@@ -436,25 +469,22 @@ impl Plan<'_> {
             sums.counts.push(count(row, next())?);
         }
         for summed in &self.query.amounts {
-            sums.amounts.push(if summed.sampled {
-                let mut amount = Amount::default();
+            let mut amount = Amount::default();
+            if summed.depth == Depth::Values {
                 for value in row.ints(next())? {
-                    amount.add(value, true);
+                    amount.add(value, Depth::Values);
                 }
-                amount
             } else {
-                Amount {
-                    count: count(row, next())?,
-                    days: row.int(next())?.unwrap_or(0),
-                    rest: {
-                        let seconds = i128::from(row.int(next())?.unwrap_or(0));
-                        seconds * 1_000_000 + i128::from(row.int(next())?.unwrap_or(0))
-                    },
-                    least: row.int(next())?,
-                    most: row.int(next())?,
-                    samples: Samples::default(),
-                }
-            });
+                amount.most = row.int(next())?;
+            }
+            if summed.depth == Depth::Sums {
+                amount.count = count(row, next())?;
+                amount.days = row.int(next())?.unwrap_or(0);
+                let seconds = i128::from(row.int(next())?.unwrap_or(0));
+                amount.rest = seconds * 1_000_000 + i128::from(row.int(next())?.unwrap_or(0));
+                amount.least = row.int(next())?;
+            }
+            sums.amounts.push(amount);
         }
         Ok(tally.merge(keys, sums)?)
     }

@@ -33,7 +33,7 @@ use crate::{
     store::{resolve::open, sum::parts},
 };
 use hindsight_filter::condition::{Column, Condition, ObjectField};
-use hindsight_filter::measure::{Calendar, Samples, Unit};
+use hindsight_filter::measure::{Calendar, Depth, Samples, Unit};
 
 async fn connect(database: &impl Database) -> PgConnection {
     let options: PgConnectOptions = database.url().parse().unwrap();
@@ -240,7 +240,7 @@ async fn parts_of_a_sum_are_the_whole() {
             counts: Vec::new(),
             amounts: vec![Summed {
                 of: Quantity::Value(Column::Duration),
-                sampled: true,
+                depth: Depth::Values,
             }],
             priority: Priority::Normal,
         };
