@@ -51,7 +51,7 @@ pub(crate) struct Plan<'q> {
     cuts: Vec<Cut>,
     /// The index that is walked, on SQLite.
     index: Option<&'static str>,
-    /// The part of the table that is read, on PostgreSQL.
+    /// The part of the table that is read.
     part: Part,
 }
 
@@ -59,9 +59,11 @@ pub(crate) struct Plan<'q> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     All,
-    /// From this block of the table to before that one, or to its end.
+    /// From this row to before that one, or to the last, on SQLite.
+    Rows(i64, Option<i64>),
+    /// From this block of the table to before that one, or to its end, on PostgreSQL.
     Blocks(i64, Option<i64>),
-    /// From this time of a key to before that one, or without that time.
+    /// From this time of a key to before that one, or without that time, on PostgreSQL.
     Times(usize, Option<(i64, i64)>),
 }
 
@@ -77,7 +79,8 @@ fn timed(query: &AggregateQuery) -> impl Iterator<Item = (usize, &Column, &Calen
         })
 }
 
-/// The cells into which the times of a column are put whatever times there are: no row is read beforehand.
+/// The cells into which the times of a column are put whatever times there are, so that no row is read beforehand. None
+/// where the first and the last time are needed: to walk an index, or to divide the work between connections.
 fn cells(
     dialect: Dialect,
     query: &AggregateQuery,
@@ -100,11 +103,10 @@ pub(crate) fn bounds(dialect: Dialect, query: &AggregateQuery) -> Option<Stateme
     let mut out = Statement::new("SELECT ");
     let mut comma = "";
     let elsewhere = is_selective(&query.condition);
-    // All of a time of storing are read for it: PostgreSQL would go through the index of the other time to the first row
-    // that was stored then.
+    // All of a time of storing are read for it: the index of the other time would be gone through to the first row that
+    // was stored then.
     let is_stored = |test: &&Test| test.column == Column::CreateTime && !test.negated;
-    let in_range =
-        dialect == Dialect::Postgres && conjuncts(&query.condition).iter().any(is_stored);
+    let in_range = conjuncts(&query.condition).iter().any(is_stored);
     for (_, column, calendar) in timed(query) {
         if cells(dialect, query, column, calendar).is_some() {
             continue;
@@ -230,13 +232,16 @@ impl Plan<'_> {
         gathers(self.query)
     }
 
-    /// The plans that together do the same, each for a part of a table of so many blocks.
-    pub(crate) fn by_block(&self, blocks: i64) -> Vec<Self> {
-        let length = blocks / i64::from(PARTS) + 1;
+    /// The plans that together do the same, each for a part of a table of so many blocks, or on SQLite rows.
+    pub(crate) fn by_place(&self, count: i64) -> Vec<Self> {
+        let length = count / i64::from(PARTS) + 1;
         let parts = (0..PARTS).map(|part| {
             let begin = length * i64::from(part);
             let end = (part + 1 < PARTS).then_some(begin + length);
-            self.part(Part::Blocks(begin, end))
+            self.part(match self.dialect {
+                Dialect::Sqlite => Part::Rows(begin, end),
+                Dialect::Postgres => Part::Blocks(begin, end),
+            })
         });
         parts.collect()
     }
@@ -408,6 +413,12 @@ impl Plan<'_> {
     fn rows_of_part(&self, out: &mut Statement) {
         match self.part {
             Part::All => {}
+            Part::Rows(from, to) => {
+                out.push(" AND row_id >= ").bind(from);
+                if let Some(to) = to {
+                    out.push(" AND row_id < ").bind(to);
+                }
+            }
             Part::Blocks(from, to) => {
                 out.push(" AND ctid >= ('(' || ").bind(from);
                 out.push(" || ',0)')::tid");

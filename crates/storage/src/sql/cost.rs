@@ -47,6 +47,8 @@ pub(crate) struct CostModel {
     pub(crate) looked_up: i64,
     /// Statements of an aggregate that are worth a second connection, on SQLite.
     pub(crate) shared_statements: usize,
+    /// Rows of a table that are worth one, on SQLite: 50 ms.
+    pub(crate) shared_rows: i64,
     /// Blocks of a table that are worth one, on PostgreSQL: half a megabyte.
     pub(crate) shared_blocks: i64,
 }
@@ -65,6 +67,7 @@ const SQLITE: CostModel = CostModel {
     gathered: 1_000,
     looked_up: i64::MAX,
     shared_statements: 8,
+    shared_rows: 50_000,
     shared_blocks: i64::MAX,
 };
 
@@ -82,6 +85,7 @@ const POSTGRES: CostModel = CostModel {
     gathered: 1_000,
     looked_up: 20_000,
     shared_statements: usize::MAX,
+    shared_rows: i64::MAX,
     shared_blocks: 64,
 };
 

@@ -20,6 +20,7 @@ use crate::{
 };
 use hindsight_filter::measure::{Group, Tally};
 
+const ROWS: &str = "SELECT max(row_id) FROM records";
 const BLOCKS: &str = "SELECT pg_relation_size('records') / current_setting('block_size')::bigint";
 
 /// The groups of `query`, and the rows of statements beside it, all as of one moment.
@@ -85,12 +86,32 @@ async fn divided<'q>(
     plans: &[Plan<'q>],
 ) -> Result<Option<Vec<Plan<'q>>>, Error> {
     match (dialect, plans) {
+        (Dialect::Sqlite, [plan]) => parts_of_table(reader, plan).await,
         (Dialect::Sqlite, plans) => {
             Ok((plans.len() >= cost::model(dialect).shared_statements).then(|| plans.to_vec()))
         }
         (Dialect::Postgres, [plan]) => parts(reader, plan).await,
         (Dialect::Postgres, _) => Ok(None),
     }
+}
+
+/// The parts of a plan on SQLite where all of a large table is read.
+pub(crate) async fn parts_of_table<'q>(
+    reader: &mut dyn Reader,
+    plan: &Plan<'q>,
+) -> Result<Option<Vec<Plan<'q>>>, Error> {
+    let rows = number(reader, ROWS).await?.unwrap_or(0);
+    if rows < cost::model(Dialect::Sqlite).shared_rows {
+        return Ok(None);
+    }
+    let lines = explain::lines(reader, Dialect::Sqlite, &plan.statement()).await?;
+    let is_scan = lines.iter().any(|line| line == "SCAN records");
+    Ok(is_scan.then(|| plan.by_place(rows)))
+}
+
+async fn number(reader: &mut dyn Reader, question: &'static str) -> Result<Option<i64>, Error> {
+    let row = reader.row(&Statement::new(question)).await?;
+    Ok(row.map(|row| row.int(0)).transpose()?.flatten())
 }
 
 /// The parts of a plan on PostgreSQL, where all values of a large table are gathered, along
@@ -103,17 +124,14 @@ pub(crate) async fn parts<'q>(
     if !plan.gathers() {
         return Ok(None);
     }
-    let row = reader.row(&Statement::new(BLOCKS)).await?;
-    let blocks = row.map(|row| row.int(0)).transpose()?.flatten();
-    let Some(blocks) =
-        blocks.filter(|blocks| *blocks >= cost::model(Dialect::Postgres).shared_blocks)
-    else {
+    let blocks = number(reader, BLOCKS).await?.unwrap_or(0);
+    if blocks < cost::model(Dialect::Postgres).shared_blocks {
         return Ok(None);
-    };
+    }
     let lines = explain::lines(reader, Dialect::Postgres, &plan.statement()).await?;
     let has = |step: &str| lines.iter().any(|line| line.contains(step));
     Ok(if has("Seq Scan on records") {
-        Some(plan.by_block(blocks))
+        Some(plan.by_place(blocks))
     } else if has("Index Only Scan using records_by_creation") {
         plan.by_time()
     } else {

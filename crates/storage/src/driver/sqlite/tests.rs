@@ -1,6 +1,7 @@
 //! What is true of the SQLite store alone: its files, its schema, its plans.
 
 mod names;
+mod sums;
 
 use std::{fs, path::Path};
 
