@@ -10,12 +10,12 @@ use serde_json::{Value as Json, json};
 
 use super::{
     World,
-    fixtures::{Dice, ODD_TEXTS, record, result, test, time},
+    fixtures::{Dice, ODD_TEXTS, assert_same_groups, record, result, test, time},
 };
 use crate::seam::{AggregateQuery, Change, GroupKey, Priority, Quantity, Summed};
 use hindsight_filter::columns::{object_columns, of_record};
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Value};
-use hindsight_filter::measure::{Calendar, Depth, EXACT, Group, Key, Samples, Unit};
+use hindsight_filter::measure::{Calendar, Depth, EXACT, Key, Samples, Unit};
 use hindsight_filter::model::{Record, Tier};
 
 /// Runs around the days on which clocks are set, some of them odd.
@@ -185,39 +185,6 @@ fn random(dice: &mut Dice) -> AggregateQuery {
     }
 }
 
-/// Whether two answers are the same, in whichever order values were gathered.
-fn assert_same(got: &[Group], wanted: &[Group], of: &AggregateQuery) {
-    let keys = |groups: &[Group]| {
-        groups
-            .iter()
-            .map(|one| one.keys.clone())
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(keys(got), keys(wanted), "{of:?}");
-    assert!(keys(got).is_sorted(), "the order of keys");
-    let values = |samples: &Samples| match samples {
-        Samples::All(values) => {
-            let mut values = values.clone();
-            values.sort_unstable();
-            values
-        }
-        Samples::Sketch(_) => panic!("there are few"),
-    };
-    for (got, wanted) in got.iter().zip(wanted) {
-        assert_eq!(got.sums.rows, wanted.sums.rows, "{of:?}");
-        assert_eq!(got.sums.counts, wanted.sums.counts, "{of:?}");
-        for (got, wanted) in got.sums.amounts.iter().zip(&wanted.sums.amounts) {
-            assert_eq!(
-                (got.count, got.sum()),
-                (wanted.count, wanted.sum()),
-                "{of:?}"
-            );
-            assert_eq!((got.least, got.most), (wanted.least, wanted.most), "{of:?}");
-            assert_eq!(values(&got.samples), values(&wanted.samples), "{of:?}");
-        }
-    }
-}
-
 pub(super) async fn sums_agree_with_plain_ones(world: World) {
     given(&world, 200).await;
     let model = World::in_memory("");
@@ -228,7 +195,7 @@ pub(super) async fn sums_agree_with_plain_ones(world: World) {
         for _ in 0..2 {
             let got = world.store.aggregate(&query).await.unwrap();
             let wanted = model.store.aggregate(&query).await.unwrap();
-            assert_same(&got, &wanted, &query);
+            assert_same_groups(&got, &wanted, &query);
             // The same without the values: counts, sums and ends are there all the same.
             for summed in &mut query.amounts {
                 summed.depth = summed.depth.min(Depth::Sums);

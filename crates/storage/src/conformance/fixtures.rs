@@ -7,9 +7,11 @@ use serde_json::Value;
 
 use super::World;
 use crate::seam::{
-    Batch, Change, Error, Hold, ListQuery, PipelineRow, Priority, Projection, VersionRow,
+    AggregateQuery, Batch, Change, Error, Hold, ListQuery, PipelineRow, Priority, Projection,
+    VersionRow,
 };
 use hindsight_filter::condition::{Column, Is, Test};
+use hindsight_filter::measure::{Group, Samples};
 use hindsight_filter::model::{
     Etag, Payload, Record, RecordName, Resource, ResultName, RunResult, Summary, following_uid,
 };
@@ -337,5 +339,37 @@ pub(crate) fn version(pipeline_id: &str, name: &str) -> VersionRow {
         code_source_url: String::new(),
         original_id: None,
         spec: r#"{"pipelineInfo": {"name": "hello"}}"#.to_owned(),
+    }
+}
+
+/// Whether two answers are the same, in whichever order values were gathered.
+pub(crate) fn assert_same_groups(got: &[Group], wanted: &[Group], of: &AggregateQuery) {
+    let keys = |groups: &[Group]| {
+        groups
+            .iter()
+            .map(|one| one.keys.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(keys(got), keys(wanted), "{of:?}");
+    assert!(keys(got).is_sorted(), "the order of keys");
+    let values = |samples: &Samples| {
+        let mut samples = samples.clone();
+        if let Samples::All(values) = &mut samples {
+            values.sort_unstable();
+        }
+        samples
+    };
+    for (got, wanted) in got.iter().zip(wanted) {
+        assert_eq!(got.sums.rows, wanted.sums.rows, "{of:?}");
+        assert_eq!(got.sums.counts, wanted.sums.counts, "{of:?}");
+        for (got, wanted) in got.sums.amounts.iter().zip(&wanted.sums.amounts) {
+            assert_eq!(
+                (got.count, got.sum()),
+                (wanted.count, wanted.sum()),
+                "{of:?}"
+            );
+            assert_eq!((got.least, got.most), (wanted.least, wanted.most), "{of:?}");
+            assert_eq!(values(&got.samples), values(&wanted.samples), "{of:?}");
+        }
     }
 }

@@ -4,8 +4,9 @@ use std::num::NonZeroU32;
 
 use hindsight_filter::{
     condition::{Column, Condition, Is, ObjectField, Value},
-    measure::{Depth, Samples},
+    measure::{Calendar, Depth, Unit},
 };
+use jiff::Timestamp;
 use serde_json::json;
 use sqlx::Executor;
 
@@ -13,7 +14,7 @@ use super::{connect, dir, plan_of, url};
 use crate::{
     conformance::{
         World,
-        fixtures::{record, result, test},
+        fixtures::{assert_same_groups, record, result, test},
     },
     driver::{Database as _, Work, options::Options},
     seam::{AggregateQuery, Change, GroupKey, Priority, Quantity, Summed},
@@ -82,20 +83,38 @@ async fn parts_of_a_sum_are_the_whole() {
             let plan = plan_of(&mut connection, &part.statement()).await;
             assert!(plan[0].contains("USING INTEGER PRIMARY KEY"), "{plan:?}");
         }
-        let mut sums = Vec::new();
-        for store in [&one.store, &two.store] {
-            let mut groups = store.aggregate(&asked).await.unwrap();
-            for group in &mut groups {
-                if let Samples::All(values) = &mut group.sums.amounts[0].samples {
-                    values.sort_unstable();
-                }
-            }
-            sums.push(groups);
-        }
-        assert_eq!(sums[0], sums[1]);
-        let rows: u64 = sums[0].iter().map(|group| group.sums.rows).sum();
+        let whole = one.store.aggregate(&asked).await.unwrap();
+        assert_same_groups(&two.store.aggregate(&asked).await.unwrap(), &whole, &asked);
+        let rows: u64 = whole.iter().map(|group| group.sums.rows).sum();
         assert_eq!(rows > 10_000, parts.is_some(), "{rows}");
     }
     one.maintenance.close().await;
     two.maintenance.close().await;
+}
+
+#[tokio::test]
+async fn first_and_last_times_are_of_what_was_stored_then() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    let world = World::open(&url(&path)).await;
+    let mut connection = connect(&path).await;
+    let asked = AggregateQuery {
+        scope: "-/results/-".parse().unwrap(),
+        condition: test(
+            Column::CreateTime,
+            Is::AtLeast(Value::Time(Timestamp::UNIX_EPOCH)),
+        ),
+        keys: vec![GroupKey::Bucket(
+            Column::Object(ObjectField::CreationTime),
+            Calendar::utc(Unit::Day),
+        )],
+        counts: Vec::new(),
+        amounts: Vec::new(),
+        priority: Priority::Normal,
+    };
+    let bounds = aggregate::bounds(Dialect::Sqlite, &asked).unwrap();
+    let plan = plan_of(&mut connection, &bounds).await;
+    assert_eq!(plan.len(), 1, "{plan:?}");
+    assert!(plan[0].contains("records_by_create ("), "{plan:?}");
+    world.maintenance.close().await;
 }
