@@ -86,6 +86,16 @@ async fn records_are_counted_and_timed() {
                 "last_runtime": 1_772_409_570.0,
             }])
         );
+        // Each is the same whatever is asked for beside it.
+        let whole = summary(&server, "", all, "", "").await.unwrap();
+        let measures: Vec<&str> = all.split(',').collect();
+        for measure in &measures {
+            let alone = summary(&server, "", measure, "", "").await.unwrap();
+            assert_eq!(alone, json!([{*measure: whole[0][measure]}]));
+        }
+        let backwards: Vec<&str> = measures.into_iter().rev().collect();
+        let backwards = summary(&server, "", &backwards.join(","), "", "").await.unwrap();
+        assert_eq!(backwards, whole);
         assert_eq!(
             summary(&server, "name == 'none'", "total,avg_duration", "", "").await.unwrap(),
             json!([{"total": 0.0, "avg_duration": null}])

@@ -27,6 +27,7 @@ const REASONS: [&[&str]; 4] = [
     &["Cancelled"],
     &["Running"],
 ];
+
 /// A value in a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -83,6 +84,23 @@ pub(super) fn question(
             vec![namespace(), Grouping::by(term)]
         }
     };
+    Ok(Aggregate {
+        scope,
+        filter,
+        keys,
+        counts: counts(plan).map(|(_, test)| test).collect(),
+        amounts: amounts(&plan.measures),
+    })
+}
+
+/// The measures that are how many records pass a test, each with its test.
+fn counts(plan: &Plan) -> impl Iterator<Item = (Measure, Condition)> {
+    let measures = plan.measures.iter();
+    measures.filter_map(|&measure| Some((measure, counted(measure)?)))
+}
+
+/// The test that the records pass of which a measure is the number.
+fn counted(measure: Measure) -> Option<Condition> {
     let test = |reasons: &[&str], negated| {
         let values = reasons.iter().map(|&reason| Asked::Text(reason.to_owned()));
         Condition::Test(Test {
@@ -100,24 +118,17 @@ pub(super) fn question(
     };
     let [succeeded, failed, cancelled, running] = REASONS;
     let running = test(running, false);
-    let count = |measure: &Measure| match measure {
-        Measure::Succeeded => Some(test(succeeded, false)),
-        Measure::Failed => Some(test(failed, false)),
-        Measure::Cancelled => Some(test(cancelled, false)),
+    Some(match measure {
+        Measure::Succeeded => test(succeeded, false),
+        Measure::Failed => test(failed, false),
+        Measure::Cancelled => test(cancelled, false),
         // Of one that left the cluster unfinished, it is the last reason that is known.
-        Measure::Running => Some(Condition::And(vec![running.clone(), has_ended(false)])),
-        Measure::Others => Some(Condition::Or(vec![
+        Measure::Running => Condition::And(vec![running, has_ended(false)]),
+        Measure::Others => Condition::Or(vec![
             test(&REASONS.concat(), true),
-            Condition::And(vec![running.clone(), has_ended(true)]),
-        ])),
-        _ => None,
-    };
-    Ok(Aggregate {
-        scope,
-        filter,
-        keys,
-        counts: plan.measures.iter().filter_map(count).collect(),
-        amounts: amounts(&plan.measures),
+            Condition::And(vec![running, has_ended(true)]),
+        ]),
+        _ => return None,
     })
 }
 
@@ -141,22 +152,11 @@ fn amounts(measures: &[Measure]) -> Vec<Summed> {
     took.into_iter().chain(began).collect()
 }
 
-/// Whether a measure is how many records pass a test.
-fn is_count(measure: &Measure) -> bool {
-    matches!(
-        measure,
-        Measure::Succeeded
-            | Measure::Failed
-            | Measure::Cancelled
-            | Measure::Running
-            | Measure::Others
-    )
-}
-
 /// The reply to a plan, given the groups.
 pub(super) fn reply(plan: Plan, groups: Vec<measure::Group>) -> Result<Vec<Group>, TooManyGroups> {
+    let counted: Vec<Measure> = counts(&plan).map(|(measure, _)| measure).collect();
     let shape = Shape {
-        counts: plan.measures.iter().filter(|one| is_count(one)).count(),
+        counts: counted.len(),
         amounts: amounts(&plan.measures).len(),
     };
     let mut named = Tally::new(shape);
@@ -171,7 +171,7 @@ pub(super) fn reply(plan: Plan, groups: Vec<measure::Group>) -> Result<Vec<Group
     let mut groups = named.finish();
     if let Some((measure, descending)) = plan.order {
         groups.sort_by(|a, b| {
-            let order = compare(&plan.measures, [&a.sums, &b.sums], measure);
+            let order = compare(&counted, [&a.sums, &b.sums], measure);
             if descending { order.reverse() } else { order }
         });
     }
@@ -184,7 +184,7 @@ pub(super) fn reply(plan: Plan, groups: Vec<measure::Group>) -> Result<Vec<Group
         measures: plan
             .measures
             .iter()
-            .map(|&measure| (measure, value(&plan.measures, &group.sums, measure)))
+            .map(|&measure| (measure, value(&counted, &group.sums, measure)))
             .collect(),
     });
     Ok(reply.collect())
@@ -203,8 +203,8 @@ fn name(by: Option<GroupBy>, keys: &[Key]) -> Key {
     }
 }
 
-/// One of the measures that were asked for.
-fn value(asked: &[Measure], sums: &Sums, measure: Measure) -> Value {
+/// What a measure is of sums, which have the counts of `counted`.
+fn value(counted: &[Measure], sums: &Sums, measure: Measure) -> Value {
     let count = |count: u64| Value::Number(i64::try_from(count).unwrap_or(i64::MAX));
     let text = |interval: Option<Interval>| {
         interval.map_or(Value::Null, |interval| Value::Text(interval.to_string()))
@@ -215,12 +215,10 @@ fn value(asked: &[Measure], sums: &Sums, measure: Measure) -> Value {
             let last = sums.amounts.last().and_then(|began| began.most);
             last.map_or(Value::Null, |us| Value::Number(us.div_euclid(1_000_000)))
         }
-        _ if is_count(&measure) => {
-            let mut counts = asked.iter().filter(|one| is_count(one));
-            let at = counts.position(|one| *one == measure);
-            at.map_or(Value::Null, |at| count(sums.counts[at]))
-        }
-        _ => text(interval(sums, measure)),
+        _ => match counted.iter().position(|one| *one == measure) {
+            Some(at) => count(sums.counts[at]),
+            None => text(interval(sums, measure)),
+        },
     }
 }
 
@@ -238,8 +236,8 @@ fn interval(sums: &Sums, measure: Measure) -> Option<Interval> {
 }
 
 /// Groups without the measure come last ascending, as PostgreSQL sorts NULL.
-fn compare(asked: &[Measure], groups: [&Sums; 2], measure: Measure) -> Ordering {
-    let key = |sums: &Sums| match value(asked, sums, measure) {
+fn compare(counted: &[Measure], groups: [&Sums; 2], measure: Measure) -> Ordering {
+    let key = |sums: &Sums| match value(counted, sums, measure) {
         Value::Number(number) => Some(number),
         Value::Null | Value::Text(_) => interval(sums, measure).map(Interval::length),
     };
