@@ -41,7 +41,7 @@ pub enum Depth {
     Values,
 }
 
-/// What is known of one number of the rows of a group.
+/// What is known of one number of the rows of a group. What its [`Depth`] does not have is as of no rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Amount {
     /// How many rows have it.
