@@ -37,6 +37,7 @@ pub(super) fn decide(pass: &Pass, now: Timestamp) -> Next {
     } else {
         progress.follow_targets();
         progress.follow_jobs();
+        progress.adopt_ended();
         if progress.is_blind() {
             return progress.look();
         }

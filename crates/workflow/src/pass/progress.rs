@@ -11,6 +11,7 @@ use super::{JobSeen, Pass, TargetSeen};
 use crate::{
     job::{End, Job, job_name},
     next::Next,
+    object::Workflow,
     spec::ObjectReference,
     status::{COMPLETE, FAILED, FAILURE_TARGET, Reason, Status, StepStatus},
 };
@@ -169,6 +170,25 @@ impl<'p> Progress<'p> {
         }
     }
 
+    /// Records ended Jobs of steps whose claims were given up when the workflow failed: another replica created them late.
+    pub(super) fn adopt_ended(&mut self) {
+        let pass = self.pass;
+        let (Ok(spec), Some(_)) = (&pass.workflow.spec, self.status.failure()) else {
+            return;
+        };
+        for step in spec.steps.keys() {
+            let Some(JobSeen::There(job)) = pass.jobs.get(&job_name(&pass.workflow, step)) else {
+                continue;
+            };
+            let is_unknown = !pass.workflow.status.statuses.contains_key(step);
+            if is_unknown && job.end.is_some() && pass.is_ours(job) && is_of(job, step) {
+                let claim = claim(&pass.workflow, step);
+                self.status.statuses.insert(step.clone(), claim);
+                self.follow_job(step, job);
+            }
+        }
+    }
+
     fn follow_job(&mut self, step: &str, job: &Job) {
         let status = self.status.statuses.entry(step.to_owned()).or_default();
         status.reference.uid.clone_from(&job.uid);
@@ -202,19 +222,9 @@ impl<'p> Progress<'p> {
             if !is_ready {
                 continue;
             }
-            let reference = ObjectReference {
-                kind: "Job".to_owned(),
-                api_version: "batch/v1".to_owned(),
-                namespace: self.pass.workflow.namespace.clone(),
-                name: job_name(&self.pass.workflow, name),
-                ..ObjectReference::default()
-            };
-            let status = StepStatus {
-                complete: false,
-                reference,
-            };
             self.running.insert(name.clone());
-            self.status.statuses.insert(name.clone(), status);
+            let claim = claim(&self.pass.workflow, name);
+            self.status.statuses.insert(name.clone(), claim);
         }
     }
 
@@ -250,6 +260,20 @@ impl<'p> Progress<'p> {
         let (reason, message) = known.or(found).unwrap_or_default();
         self.status.say(FAILED, self.now, reason, message);
         self.status.completion_time = Some(self.now.max(self.started()));
+    }
+}
+
+/// The entry of a step whose Job may not exist yet.
+fn claim(workflow: &Workflow, step: &str) -> StepStatus {
+    StepStatus {
+        complete: false,
+        reference: ObjectReference {
+            kind: "Job".to_owned(),
+            api_version: "batch/v1".to_owned(),
+            namespace: workflow.namespace.clone(),
+            name: job_name(workflow, step),
+            ..ObjectReference::default()
+        },
     }
 }
 

@@ -312,6 +312,33 @@ fn wf_30_after_a_failed_step_nothing_starts_and_the_workflow_fails_once_the_othe
 }
 
 #[test]
+fn wf_24_a_job_that_was_created_after_its_claim_was_given_up_is_recorded_once_it_has_ended() {
+    let spec = json!({"steps": {"bad": job(&[]), "late": job(&[]), "good": job(&[])}});
+    let mut pass = Pass::new(held(&spec), []);
+    play(&mut pass, now());
+    let mut workflow = pass.workflow().clone();
+    let why = Some(End::Failed("BackoffLimitExceeded".to_owned()));
+    pass.saw_job(&job_name(&workflow, "bad"), there(&workflow, "bad", why));
+    play(&mut pass, now());
+    workflow.status = pass.workflow().status.clone();
+    // Another replica has claimed it, and created its Job only after the claim was given up.
+    workflow.status.statuses.remove("late");
+    pass.has(workflow.clone());
+    let late = job_name(&workflow, "late");
+
+    pass.saw_job(&late, there(&workflow, "late", None));
+    let said = play(&mut pass, now());
+    assert!(matches!(&said[0], Next::Delete(jobs) if jobs[0].name == late));
+    assert!(!pass.workflow().status.statuses.contains_key("late"));
+
+    pass.saw_job(&late, there(&workflow, "late", Some(End::Complete)));
+    play(&mut pass, now());
+    let status = &pass.workflow().status;
+    assert!(!status.is_finished() && status.is_complete("late"));
+    assert_eq!(status.statuses["late"].reference.uid, "uid-of-late");
+}
+
+#[test]
 fn wf_03_an_invalid_spec_fails_and_starts_nothing() {
     let mut pass = Pass::new(
         super::workflow(&json!({"steps": {"a": job(&["b"]), "b": job(&["a"])}})),
