@@ -141,7 +141,7 @@ pub(crate) fn farther_prefix_scan(
         _ => false,
     };
     let is_worth = dialect == Dialect::Postgres && is_sorted && found * 5 >= wanted;
-    is_worth.then(|| AccessPath::PrefixScan(rows * 2 * wanted / found))
+    is_worth.then(|| AccessPath::PrefixScan(rounded(rows * 2 * wanted / found)))
 }
 
 /// What to look at after the next rows of an index held `found` of those that are wanted: as many as should hold
@@ -160,8 +160,36 @@ pub(crate) fn next_after<'q>(
     };
     match hold > most && combines {
         true => None,
-        false => Some(AccessPath::NextOf(candidate, hold.min(most))),
+        false => Some(AccessPath::NextOf(
+            candidate,
+            rounded(hold.min(most)).min(most),
+        )),
     }
+}
+
+/// A path to all rows of a scope in the order of an index: on PostgreSQL as many next rows as the page has, which is planned
+/// once, where the limit of a page would be planned for at each call.
+pub(super) fn all_in_order<'q>(
+    dialect: Dialect,
+    resource: Resource,
+    query: &ListQuery,
+    path: AccessPath<'q>,
+    limit: i64,
+) -> AccessPath<'q> {
+    let is_all = query.condition == Condition::All && query.scope.id.is_none();
+    let is_walked =
+        || matches!(query.order.keys(), [key] if walk(resource, query, &key.column).is_some());
+    match (dialect, path) {
+        (Dialect::Postgres, AccessPath::DatabaseChoice) if is_all && is_walked() => {
+            AccessPath::PrefixScan(rounded(limit))
+        }
+        _ => path,
+    }
+}
+
+/// The next power of two, so that there are few numbers of rows, for each of which a statement is planned once.
+fn rounded(rows: i64) -> i64 {
+    rows.unsigned_abs().next_power_of_two().cast_signed()
 }
 
 /// Whether runs or objects are asked for by how long they took, of which an index has few.

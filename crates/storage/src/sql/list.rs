@@ -10,7 +10,7 @@ mod seek;
 use std::borrow::Cow;
 
 use super::{
-    access_path::AccessPath,
+    access_path::{self, AccessPath},
     candidate::{self, IndexCandidate},
     columns::{Holds, Place, always, holds, may_be_long, place},
     condition::{Rows, Writer, is_selective, value},
@@ -118,6 +118,7 @@ pub(crate) fn list(
     limit: i64,
 ) -> Result<Statement, Error> {
     let with_bodies = resource == Resource::Records && query.bodies;
+    let path = access_path::all_in_order(dialect, resource, query, path, limit);
     let mut list = List {
         dialect,
         resource,
@@ -157,6 +158,7 @@ pub(crate) fn list_columns(
     path: AccessPath<'_>,
     limit: i64,
 ) -> Result<Statement, Error> {
+    let path = access_path::all_in_order(dialect, Resource::Records, query, path, limit);
     let mut list = List {
         dialect,
         resource: Resource::Records,
@@ -215,16 +217,19 @@ impl<'q> List<'q> {
             });
         }
         // These leave the planner no choice that depends on values.
-        let is_fixed = match self.path {
-            AccessPath::PrefixScan(_) | AccessPath::LabelIndex(Some(_)) | AccessPath::Late => true,
-            AccessPath::DatabaseChoice => {
-                self.query.scope.id.is_some() || is_selective(&self.query.condition)
-            }
-            _ => false,
-        };
-        Ok(match is_fixed || self.query.condition == Condition::All {
-            true => self.out,
-            false => self.out.planned_anew(),
+        let is_fixed = matches!(
+            self.path,
+            AccessPath::PrefixScan(_)
+                | AccessPath::NextOf(..)
+                | AccessPath::LabelIndex(Some(_))
+                | AccessPath::Late
+        );
+        let is_few = self.path == AccessPath::DatabaseChoice
+            && (self.query.scope.id.is_some() || is_selective(&self.query.condition));
+        Ok(match self.dialect {
+            Dialect::Postgres if is_fixed => self.out.planned_once(),
+            _ if is_fixed || is_few || self.query.condition == Condition::All => self.out,
+            _ => self.out.planned_anew(),
         })
     }
 
@@ -333,6 +338,10 @@ impl<'q> List<'q> {
 
     /// Appends which rows are next, and in which order.
     fn next(&mut self, limit: i64) {
+        let ordered = self.is_of_ordered() && self.query.condition != Condition::All;
+        if ordered {
+            self.out.push(" FROM (SELECT *");
+        }
         self.found();
         if self.query.condition != Condition::All {
             self.out.push(" AND ");
@@ -357,8 +366,23 @@ impl<'q> List<'q> {
             });
             writer.condition(&condition);
         }
+        if ordered {
+            self.first_with_ties(limit);
+            self.out.push(") AS ").push(candidate::table(self.resource));
+        }
         self.order(false);
         self.out.push(" LIMIT ").bind(limit);
+    }
+
+    /// Whether the rows come from a list within a list that has them in order but for what decides among equal ones. PostgreSQL
+    /// guesses how many match, and where it guesses few it would look at the whole list to sort them: so the page ends
+    /// before they are sorted.
+    fn is_of_ordered(&self) -> bool {
+        self.dialect == Dialect::Postgres
+            && matches!(
+                self.path,
+                AccessPath::PrefixScan(_) | AccessPath::NextOf(..)
+            )
     }
 
     /// Appends what rows are ordered by.

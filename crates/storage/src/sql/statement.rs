@@ -74,6 +74,16 @@ impl Bind {
         Self::Id(Some(text::stored(text).into_owned()))
     }
 
+    /// What a list of values that comes from a subquery is called, so that it is not taken for rows.
+    fn list_cast(&self) -> &'static str {
+        match self {
+            Self::Texts(_) => "::text[]",
+            Self::Ids(_) => "::bytea[]",
+            Self::Ints(_) => "::bigint[]",
+            _ => "",
+        }
+    }
+
     /// What follows the placeholder of a column of such values.
     pub(super) fn column_cast(&self) -> &'static str {
         match self {
@@ -110,6 +120,38 @@ impl Statement {
         }
     }
 
+    /// The same, to be planned once, whatever its values are. PostgreSQL plans a prepared statement at each call while that
+    /// promises fewer costs than a plan for any values does, as it does of most statements with a limit; what comes from a
+    /// subquery it does not know, so that both are the same.
+    pub(crate) fn planned_once(self) -> Self {
+        let mut text = String::with_capacity(self.text.len() + 12 * self.binds.len());
+        let mut parts = self.text.split('$');
+        text.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            let (number, rest) = split_where(part, |c| c.is_ascii_digit());
+            let bind = number
+                .parse()
+                .ok()
+                .and_then(|n: usize| self.binds.get(n - 1));
+            let is_cast = |c: char| c.is_ascii_lowercase() || matches!(c, ':' | '[' | ']');
+            let (cast, rest) = match rest.starts_with("::") {
+                true => split_where(rest, is_cast),
+                false => ("", rest),
+            };
+            for piece in [
+                "(SELECT $",
+                number,
+                cast,
+                ")",
+                bind.map_or("", Bind::list_cast),
+                rest,
+            ] {
+                text.push_str(piece);
+            }
+        }
+        Self { text, ..self }
+    }
+
     pub(crate) fn is_planned_anew(&self) -> bool {
         self.planned_anew
     }
@@ -117,6 +159,12 @@ impl Statement {
     /// Appends text of our own.
     pub(crate) fn push(&mut self, text: &'static str) -> &mut Self {
         self.text.push_str(text);
+        self
+    }
+
+    /// Appends a number that the plan depends on, of which there are few.
+    pub(crate) fn number(&mut self, number: i64) -> &mut Self {
+        self.text.push_str(&number.to_string());
         self
     }
 
@@ -153,5 +201,30 @@ impl Statement {
             binds: self.binds.clone(),
             planned_anew: self.planned_anew,
         }
+    }
+}
+
+/// The characters at the beginning of a text that are so, and what follows them.
+fn split_where(text: &str, is_so: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(|c| !is_so(c)).unwrap_or(text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bind, Statement};
+
+    #[test]
+    fn what_is_planned_once_knows_no_value() {
+        let mut out = Statement::new("SELECT 1 WHERE a = ");
+        out.bind(1).push(" AND labels @> ").bind("{}");
+        out.push("::jsonb AND c = ANY(")
+            .bind(Bind::Texts(vec!["x".to_owned()]));
+        out.push(") LIMIT ").number(64);
+        let once = out.clone().planned_once();
+        assert_eq!(
+            once.text(),
+            "SELECT 1 WHERE a = (SELECT $1) AND labels @> (SELECT $2::jsonb) AND c = ANY((SELECT $3)::text[]) LIMIT 64"
+        );
+        assert_eq!(once.binds(), out.binds());
     }
 }

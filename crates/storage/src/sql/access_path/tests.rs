@@ -49,7 +49,7 @@ fn more_rows_are_looked_at_where_the_next_ones_held_some_of_the_page() {
         farther_prefix_scan(dialect, query, (prefix, path), (found, 50))
     };
     let (postgres, sort) = (Dialect::Postgres, AccessPath::FullSort);
-    let far = Some(AccessPath::PrefixScan(10_000));
+    let far = Some(AccessPath::PrefixScan(16_384));
     assert_eq!(farther(postgres, &took, sort, 10), far);
     assert_eq!(farther(postgres, &took, sort, 9), None);
     assert_eq!(
@@ -168,7 +168,7 @@ fn as_many_rows_of_an_index_are_looked_at_as_should_hold_the_page() {
     let one = candidate::candidates(Resource::Records, &query, false)[0];
     let [_, most] = cost::NEXT_OF.map(|rows| AccessPath::NextOf(one, rows));
     let next = |found, combines| next_after(most, (found, 50), combines);
-    assert_eq!(next(20, true), Some(AccessPath::NextOf(one, 1_250)));
+    assert_eq!(next(20, true), Some(AccessPath::NextOf(one, 2_048)));
     assert_eq!(next(4, false), Some(most));
     assert_eq!(next(0, false), Some(most));
     assert_eq!(next(4, true), None, "indexes are combined");
