@@ -263,7 +263,7 @@ fn has_order(query: &ListQuery) -> bool {
 }
 
 /// Whether a condition has a test that is so.
-fn has_test(condition: &Condition, is_so: &dyn Fn(&Test) -> bool) -> bool {
+pub(super) fn has_test(condition: &Condition, is_so: &dyn Fn(&Test) -> bool) -> bool {
     match condition {
         Condition::And(all) | Condition::Or(all) => all.iter().any(|one| has_test(one, is_so)),
         Condition::Test(test) => is_so(test),

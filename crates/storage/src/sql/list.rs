@@ -23,7 +23,7 @@ use crate::{
 };
 use hindsight_filter::model::{ParentPattern, Resource};
 use hindsight_filter::{
-    condition::{Column, Condition, Test},
+    condition::{Column, Condition, ObjectField, Test},
     order::{KEY_CHARS, KeyValue, MAX_KEYS, OrderKey},
 };
 
@@ -101,6 +101,9 @@ fn keys(resource: Resource, query: &ListQuery) -> impl Iterator<Item = Key<'_>> 
 
 /// Values that one statement may bind; SQLite takes 32,766 and PostgreSQL twice as many.
 const MOST_BINDS: usize = 32_000;
+
+/// Values that come from subqueries in one statement; each takes 4 KiB of its plan.
+const MOST_UNKNOWN: usize = 200;
 
 /// Tests that a statement says over and over, for each of several values.
 const MOST_TESTS: usize = 500;
@@ -216,7 +219,7 @@ impl<'q> List<'q> {
                 source: why.into(),
             });
         }
-        // These leave the planner no choice that depends on values.
+        // These leave the planner no choice that depends on values, or little.
         let is_fixed = matches!(
             self.path,
             AccessPath::PrefixScan(_)
@@ -226,11 +229,40 @@ impl<'q> List<'q> {
         );
         let is_few = self.path == AccessPath::DatabaseChoice
             && (self.query.scope.id.is_some() || is_selective(&self.query.condition));
-        Ok(match self.dialect {
-            Dialect::Postgres if is_fixed => self.out.planned_once(),
-            _ if is_fixed || is_few || self.query.condition == Condition::All => self.out,
-            _ => self.out.planned_anew(),
-        })
+        let once = self.dialect == Dialect::Postgres && is_fixed && self.is_for_any_values();
+        Ok(
+            match is_fixed || is_few || self.query.condition == Condition::All {
+                true if once => self.out.planned_once(),
+                true => self.out,
+                false => self.out.planned_anew(),
+            },
+        )
+    }
+
+    /// Whether one plan is as good for some values as for others, where the path says the rest. What is held of an indexed path is
+    /// joined to the rows, in a way that depends on how many there are; beside the index of labels, others may lead to rows.
+    fn is_for_any_values(&self) -> bool {
+        let has = |is_so: &dyn Fn(&Column) -> bool| {
+            access_path::has_test(&self.query.condition, &|test| is_so(&test.column))
+        };
+        let has_other_index = |column: &Column| {
+            !matches!(
+                column,
+                Column::Label(_)
+                    | Column::Labels
+                    | Column::Pipeline
+                    | Column::DataType
+                    | Column::Outcome
+                    | Column::Reason
+                    | Column::Object(
+                        ObjectField::Kind | ObjectField::Namespace | ObjectField::ConditionStatus
+                    )
+            )
+        };
+        let by_label = matches!(self.path, AccessPath::LabelIndex(_));
+        self.out.binds().len() <= MOST_UNKNOWN
+            && !has(&|column| matches!(column, Column::Indexed(_)))
+            && !(by_label && has(&has_other_index))
     }
 
     /// Appends the statement after its `SELECT`, without bodies: one list, or of one for each of
@@ -379,10 +411,7 @@ impl<'q> List<'q> {
     /// before they are sorted.
     fn is_of_ordered(&self) -> bool {
         self.dialect == Dialect::Postgres
-            && matches!(
-                self.path,
-                AccessPath::PrefixScan(_) | AccessPath::NextOf(..)
-            )
+            && matches!(self.path, AccessPath::PrefixScan(_) | AccessPath::Late)
     }
 
     /// Appends what rows are ordered by.

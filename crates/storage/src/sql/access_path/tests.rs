@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::conformance::fixtures::{everything, test};
-use crate::sql::list::{self, Part};
+use crate::sql::{
+    list::{self, Part},
+    time_window::TimeWindow,
+};
 use hindsight_filter::{Order, condition::ObjectField};
 
 fn long(query: &ListQuery) -> bool {
@@ -194,4 +197,30 @@ fn ten_minutes_are_long() {
         assert!(!asked(column, Is::Less(minutes(20))));
     }
     assert!(!asked(Column::Ended, Is::Greater(minutes(10))));
+}
+
+#[test]
+fn values_are_known_to_a_plan_where_they_may_choose_between_indexes() {
+    let label = |key: usize| {
+        let value = Value::Text("b".to_owned());
+        test(Column::Label(key.to_string()), Is::Equal(value))
+    };
+    let since = || test(Column::CreateTime, Is::Greater(Value::Int(9)));
+    let window = AccessPath::LabelIndex(Some(TimeWindow::new(0, 9)));
+    let prefix = AccessPath::PrefixScan(64);
+    for (tests, path, once) in [
+        (vec![label(0)], window, true),
+        (vec![label(0), since()], window, false),
+        (vec![label(0), since()], prefix, true),
+        ((0..200).map(label).collect(), prefix, false),
+    ] {
+        let wanted = ListQuery {
+            condition: Condition::And(tests),
+            ..everything()
+        };
+        let (dialect, records) = (Dialect::Postgres, Resource::Records);
+        let list = list::list(dialect, records, &wanted, Part::With, path, 9).unwrap();
+        let text = list.text();
+        assert_eq!(text.contains("(SELECT $"), once, "{text}");
+    }
 }
