@@ -245,6 +245,7 @@ impl<'q> List<'q> {
         let has = |is_so: &dyn Fn(&Column) -> bool| {
             access_path::has_test(&self.query.condition, &|test| is_so(&test.column))
         };
+        // Indexes of outcomes, reasons and statuses leave rows out, which a value that is not known does not imply.
         let has_other_index = |column: &Column| {
             !matches!(
                 column,

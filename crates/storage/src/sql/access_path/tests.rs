@@ -209,6 +209,7 @@ fn values_are_known_to_a_plan_where_they_may_choose_between_indexes() {
     let window = AccessPath::LabelIndex(Some(TimeWindow::new(0, 9)));
     let prefix = AccessPath::PrefixScan(64);
     for (tests, path, once) in [
+        (vec![label(0)], AccessPath::Late, true),
         (vec![label(0)], window, true),
         (vec![label(0), since()], window, false),
         (vec![label(0), since()], prefix, true),
@@ -222,5 +223,22 @@ fn values_are_known_to_a_plan_where_they_may_choose_between_indexes() {
         let list = list::list(dialect, records, &wanted, Part::With, path, 9).unwrap();
         let text = list.text();
         assert_eq!(text.contains("(SELECT $"), once, "{text}");
+    }
+}
+
+#[test]
+fn a_page_of_next_rows_is_cut_before_it_is_sorted() {
+    let wanted = ListQuery {
+        condition: test(Column::DataType, Is::Present),
+        ..everything()
+    };
+    for path in [AccessPath::PrefixScan(64), AccessPath::Late] {
+        let (dialect, records) = (Dialect::Postgres, Resource::Records);
+        let list = list::list(dialect, records, &wanted, Part::With, path, 9).unwrap();
+        let (_, after) = list
+            .text()
+            .split_once(" WHERE 1 = 1 AND data_type")
+            .unwrap();
+        assert!(after.contains("FETCH FIRST (SELECT $"), "{}", list.text());
     }
 }

@@ -24,6 +24,7 @@ use crate::{
         dialect::Dialect,
         list, pipelines,
         statement::Statement,
+        time_window::TimeWindow,
     },
 };
 use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Value};
@@ -85,23 +86,31 @@ async fn next_rows_in_order_are_planned_once() {
     let Some((database, mut connection)) = of_many().await else {
         return;
     };
-    let scan = AccessPath::PrefixScan(2_000);
-    for (parent, resource, path) in [
-        ("-", Resource::Records, scan),
-        ("p1", Resource::Records, scan),
-        ("nowhere", Resource::Results, scan),
-        ("-", Resource::Records, AccessPath::DatabaseChoice),
-        ("p1", Resource::Results, AccessPath::DatabaseChoice),
-        ("-", Resource::Records, AccessPath::Late),
+    let (records, results) = (Resource::Records, Resource::Results);
+    let (scan, choice) = (AccessPath::PrefixScan(2_000), AccessPath::DatabaseChoice);
+    let present = |column| test(column, Is::Present);
+    let failed = test(Column::Outcome, Is::Equal(Value::Int(2)));
+    let label = Column::Label("a".to_owned());
+    let labelled = test(label, Is::Equal(Value::Text("b".to_owned())));
+    let of_outcome = ListQuery {
+        condition: failed.clone(),
+        ..everything()
+    };
+    let by_outcome = access_path::candidates(Dialect::Postgres, records, &of_outcome)[0];
+    let window = AccessPath::LabelIndex(Some(TimeWindow::new(0, i64::MAX / 2)));
+    for (parent, resource, condition, path) in [
+        ("-", records, present(Column::DataType), scan),
+        ("p1", records, present(Column::DataType), scan),
+        ("nowhere", results, present(Column::SummaryStatus), scan),
+        ("-", records, Condition::All, choice),
+        ("p1", results, Condition::All, choice),
+        ("-", records, present(Column::DataType), AccessPath::Late),
+        ("-", records, failed, AccessPath::NextOf(by_outcome, 250)),
+        ("p1", records, labelled, window),
     ] {
-        let is_all = path == AccessPath::DatabaseChoice;
         let wanted = ListQuery {
             scope: format!("{parent}/results/-").parse().unwrap(),
-            condition: match (is_all, resource) {
-                (true, _) => Condition::All,
-                (false, Resource::Records) => test(Column::DataType, Is::Present),
-                (false, Resource::Results) => test(Column::SummaryStatus, Is::Present),
-            },
+            condition,
             bodies: true,
             ..everything()
         };
@@ -127,9 +136,12 @@ async fn rows_of_one_time_are_all_among_the_next_ones() {
     let Some((database, mut connection)) = of_many().await else {
         return;
     };
-    let same = "UPDATE records SET create_us = create_us / 100 * 100; ANALYZE records";
+    // Their order in the table, in which an index has those of one time, is not that of their numbers.
+    let same = "UPDATE records SET create_us = create_us / 100 * 100 WHERE row_id % 2 = 0;
+        UPDATE records SET create_us = create_us / 100 * 100 WHERE row_id % 2 = 1;
+        ANALYZE records";
     sqlx::raw_sql(same).execute(&mut connection).await.unwrap();
-    let sorted = "SELECT row_id FROM records ORDER BY create_us DESC, row_id DESC LIMIT 150";
+    let sorted = "SELECT row_id FROM records ORDER BY create_us DESC, row_id DESC LIMIT 128";
     let sorted: Vec<i64> = sqlx::query_scalar(sorted)
         .fetch_all(&mut connection)
         .await
@@ -146,7 +158,7 @@ async fn rows_of_one_time_are_all_among_the_next_ones() {
             ..everything()
         };
         let (records, part) = (Resource::Records, list::Part::With);
-        let list = list::list(Dialect::Postgres, records, &wanted, part, path, 150).unwrap();
+        let list = list::list(Dialect::Postgres, records, &wanted, part, path, 128).unwrap();
         let found = query(&list).fetch_all(&mut connection).await.unwrap();
         let found: Vec<i64> = found.iter().map(|row| row.get("row_id")).collect();
         assert_eq!(found, sorted, "{path}");
