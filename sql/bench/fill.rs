@@ -121,10 +121,10 @@ fn row(result: &Arc<RunResult>, number: usize) -> Row {
             uid,
             create_time: start,
             update_time: end,
-            data: Some(Payload {
-                data_type: "tekton.dev/v1.TaskRun".to_owned(),
-                value: payload.into_bytes().into(),
-            }),
+            data: Some(Payload::new(
+                "tekton.dev/v1.TaskRun".to_owned(),
+                payload.into_bytes().into(),
+            )),
         },
         result: Arc::clone(result),
         stored: None,

@@ -139,10 +139,9 @@ pub(crate) fn of_record(
             etag: Etag::from_text(record.etag),
             create_time: created,
             update_time: updated,
-            data: record.data.map(|data| Payload {
-                data_type: data.r#type,
-                value: data.value,
-            }),
+            data: record
+                .data
+                .map(|data| Payload::new(data.r#type, data.value)),
         },
         result,
         stored: None,
