@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs chaos-workflows fuzz fuzz-server openapi-test wire-test lint tidy model postgres mariadb chromium screenshots bench-ui size sql test-sql bench-sql lint-sql bench-kfp bench-workflows kfp-test
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs chaos-workflows fuzz fuzz-server openapi-test wire-test lint tidy model postgres mariadb chromium screenshots bench-ui size sql test-sql bench-sql lint-sql sql-cluster test-sql-cluster sql-image bench-kfp bench-workflows kfp-test
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -161,7 +161,21 @@ test-sql:
 	sql/tests/check
 
 lint-sql:
-	cd sql && $(CARGO) fmt --check && $(CARGO) clippy --locked --all-targets -- -D warnings
+	cd sql && $(CARGO) fmt --all --check && $(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+# The same on several machines, with Ballista: the program, its tests with a scheduler and two executors beside
+# PostgreSQL, a bucket and certificates, and an image for `deploy/sql`.
+sql-cluster:
+	cd sql && $(CARGO) build --locked --release --package hindsight-sql-cluster
+
+test-sql-cluster: postgres
+	$(CARGO) build --locked --workspace --bin hindsight
+	cd sql && $(CARGO) test --locked --package hindsight-sql-cluster && $(CARGO) build --locked --package hindsight-sql-cluster
+	tests/with-postgres sql/tests/check cluster
+
+SQL_IMAGE ?= hindsight-sql:0.1.0
+sql-image: sql-cluster
+	NAMES=hindsight-sql-cluster deploy/image/build $${CARGO_TARGET_DIR:-sql/target}/release $(SQL_IMAGE)
 
 # Statements over SIZE records in files of the archive's writer, beside DuckDB on the same files; it fails where answers
 # differ, or a GROUP BY takes more than twice as long.

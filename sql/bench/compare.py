@@ -5,7 +5,7 @@ answers differ, or where hindsight-sql takes more than twice as long; STRICT=0 o
 Usage: compare.py PROGRAM FOLDER ROWS THREADS
 """
 
-import csv, io, json, os, subprocess, sys, time
+import csv, io, json, os, subprocess, sys, threading, time
 
 import duckdb
 
@@ -32,11 +32,29 @@ MOST = 2.0
 
 
 def ours(program, folder, threads, sql):
-    command = [program, "--files", folder, "--threads", threads, "--memory", "4GiB", "-o", "csv", "-c", sql]
+    command = [*program, "--files", folder, "--threads", threads, "--memory", "4GiB", "-o", "csv", "-c", sql]
     began = time.monotonic()
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     took = time.monotonic() - began
     return [tuple(row) for row in list(csv.reader(io.StringIO(out)))[1:]], took
+
+
+def started(command, says):
+    """A process, and the address that it says it listens on."""
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    address = next(line.split()[-1] for line in process.stderr if line.startswith(says))
+    threading.Thread(target=process.stderr.read, daemon=True).start()
+    return process, address
+
+
+def cluster(program, folder, threads):
+    """A scheduler and two executors of half the threads each, and the command that asks them."""
+    scheduler, address = started([program, "scheduler", "--listen", "127.0.0.1:0"], "scheduling on ")
+    url = "http://" + address
+    command = [program, "executor", "--scheduler", url, "--archive-url", folder, "--listen", "127.0.0.1:0"]
+    command += ["--threads", str(max(1, int(threads) // 2)), "--memory", "2GiB"]
+    executors = [started(command, "executing on ")[0] for _ in range(2)]
+    return [program, "query", "--scheduler", url], [*executors, scheduler]
 
 
 def theirs(connection, sql):
@@ -47,23 +65,36 @@ def theirs(connection, sql):
 
 
 def main():
-    program, folder, rows, threads = sys.argv[1:]
+    program, folder, rows, threads, *of_cluster = sys.argv[1:]
+    engines, processes = {"hindsight-sql": [program]}, []
+    if of_cluster:
+        engines["cluster"], processes = cluster(*of_cluster, folder, threads)
+    try:
+        compared(engines, folder, rows, threads)
+    finally:
+        for process in processes:
+            process.terminate()
+
+
+def compared(engines, folder, rows, threads):
     connection = duckdb.connect(config={"threads": int(threads)})
     connection.execute("SET TimeZone = 'UTC'")
     table = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)"
     missed = False
     for name, statement in STATEMENTS.items():
-        mine = [ours(program, folder, threads, statement.format(table="records")) for _ in range(3)]
         other = [theirs(connection, statement.format(table=table)) for _ in range(3)]
-        assert mine[0][0] == other[0][0] and mine[0][0], (name, mine[0][0][:5], other[0][0][:5])
-        least = {"hindsight-sql": min(took for _, took in mine), "duckdb": min(took for _, took in other)}
+        least = {"duckdb": min(took for _, took in other)}
+        for engine, program in engines.items():
+            mine = [ours(program, folder, threads, statement.format(table="records")) for _ in range(3)]
+            assert mine[0][0] == other[0][0] and mine[0][0], (name, engine, mine[0][0][:5], other[0][0][:5])
+            least[engine] = min(took for _, took in mine)
         for engine, took in least.items():
             print(json.dumps({"statement": name, "rows": int(rows), "engine": engine, "ms": round(took * 1000)}), flush=True)
         ratio = least["hindsight-sql"] / least["duckdb"]
         met = ratio <= MOST if name == BOUND else None
         print(json.dumps({"statement": name, "times as long as duckdb": round(ratio, 2), "within": met}), flush=True)
         missed |= met is False
-    total = sum(int(row[1]) for row in ours(program, folder, threads, STATEMENTS["count by outcome"].format(table="records"))[0])
+    total = sum(int(row[1]) for row in ours(engines["hindsight-sql"], folder, threads, STATEMENTS["count by outcome"].format(table="records"))[0])
     assert total == int(rows), (total, rows)
     if missed and os.environ.get("STRICT", "1") != "0":
         sys.exit(f"hindsight-sql takes more than {MOST} times as long as DuckDB for: {BOUND}")

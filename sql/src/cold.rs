@@ -27,7 +27,7 @@ use datafusion::{
 use hindsight_run::DEFINITIONS;
 use object_store::ObjectMeta;
 
-use self::current::Current;
+pub(crate) use self::current::Current;
 use crate::{
     columns::{COLD, Column, OF_FILES, Table, schema},
     hot::Names,

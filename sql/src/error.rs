@@ -12,6 +12,9 @@ pub enum Error {
     /// What the server answered.
     #[error("{}", .0.message())]
     Server(#[source] tonic::Status),
+    /// No scheduler or executor of a cluster answers.
+    #[error("{0}")]
+    Unreachable(String),
     /// A file cannot be read.
     #[error("{0}")]
     File(String),
@@ -28,6 +31,11 @@ pub enum Error {
 #[error("{}", .0.message())]
 pub(crate) struct Answered(pub(crate) tonic::Status);
 
+/// Why nothing of a cluster answers, within an error of the engine.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unreachable(pub(crate) String);
+
 impl From<tonic::Status> for Error {
     fn from(status: tonic::Status) -> Self {
         Self::Server(status)
@@ -40,6 +48,9 @@ impl From<DataFusionError> for Error {
         while let Some(found) = cause {
             if let Some(Answered(status)) = found.downcast_ref() {
                 return Self::Server(status.clone());
+            }
+            if let Some(Unreachable(why)) = found.downcast_ref() {
+                return Self::Unreachable(why.clone());
             }
             cause = found.source();
         }
@@ -93,6 +104,7 @@ impl Error {
                 let more = if denied { remedy } else { "" };
                 Failure::status(server, status, hindsight_connect::FLAGS).with(more)
             }
+            Self::Unreachable(text) => Failure::unreachable(text.clone()),
             Self::File(_) | Self::Limit(_) | Self::Other(_) => Failure::other(self.to_string()),
         }
     }
@@ -111,6 +123,7 @@ impl Error {
                 tonic::Status::new(status.code(), format!("{}{more}", status.message()))
             }
             Self::Limit(text) => tonic::Status::resource_exhausted(text),
+            Self::Unreachable(text) => tonic::Status::unavailable(text),
             Self::File(text) | Self::Other(text) => tonic::Status::internal(text),
         }
     }

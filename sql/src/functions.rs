@@ -6,10 +6,11 @@ mod labels;
 mod payloads;
 mod quantile;
 
+use std::sync::Arc;
+
 use datafusion::{
     error::{DataFusionError, Result},
     logical_expr::{AggregateUDF, ColumnarValue, ScalarFunctionArgs, ScalarUDF},
-    prelude::SessionContext,
 };
 
 use arrow::{
@@ -40,14 +41,22 @@ pub(crate) const HELP: &[(&str, &str)] = &[
     ),
 ];
 
-/// Adds all of them.
-pub(crate) fn register(context: &SessionContext) {
-    context.register_udf(ScalarUDF::new_from_impl(labels::Label::new()));
-    context.register_udf(ScalarUDF::new_from_impl(payloads::Part::param()));
-    context.register_udf(ScalarUDF::new_from_impl(payloads::Part::json_value()));
-    context.register_udf(ScalarUDF::new_from_impl(durations::Seconds::new()));
-    context.register_udf(ScalarUDF::new_from_impl(durations::Duration::new()));
-    context.register_udaf(AggregateUDF::new_from_impl(quantile::QuantileDisc::new()));
+/// Those of rows.
+pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
+    let functions = [
+        ScalarUDF::new_from_impl(labels::Label::new()),
+        ScalarUDF::new_from_impl(payloads::Part::param()),
+        ScalarUDF::new_from_impl(payloads::Part::json_value()),
+        ScalarUDF::new_from_impl(durations::Seconds::new()),
+        ScalarUDF::new_from_impl(durations::Duration::new()),
+    ];
+    functions.into_iter().map(Arc::new).collect()
+}
+
+/// Those of groups.
+pub(crate) fn aggregate() -> Vec<Arc<AggregateUDF>> {
+    let quantile = AggregateUDF::new_from_impl(quantile::QuantileDisc::new());
+    vec![Arc::new(quantile)]
 }
 
 /// The arguments as arrays of all rows.

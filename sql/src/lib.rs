@@ -6,8 +6,10 @@
 
 pub mod args;
 mod bounds;
+pub mod cluster;
 mod cold;
 mod columns;
+pub mod command;
 mod error;
 mod flight;
 mod functions;
@@ -25,4 +27,4 @@ pub use output::Format;
 pub use repl::{Runner, shell};
 pub use scope::Scope;
 pub use session::{Engine, Limits};
-pub use source::Source;
+pub use source::{Files, Source};

@@ -20,8 +20,8 @@ use tokio::time::Instant;
 
 use crate::{
     Error, Scope, Source,
+    cluster::{self, Cluster},
     columns::Table,
-    functions,
     provider::{Access, Held, Provider},
 };
 
@@ -49,6 +49,7 @@ pub struct Engine {
     source: Arc<Source>,
     runtime: Arc<RuntimeEnv>,
     limits: Limits,
+    cluster: Option<Arc<dyn Cluster>>,
 }
 
 /// Rows of an answer.
@@ -66,8 +67,13 @@ pub(crate) struct Statement {
 }
 
 impl Engine {
-    /// An engine over `source`. It fails if the directory for what does not fit into memory cannot be used.
-    pub fn new(source: Source, limits: Limits) -> Result<Self, Error> {
+    /// An engine over `source`, whose plans `cluster` executes if there is one. It fails if the directory for what does
+    /// not fit into memory cannot be used.
+    pub fn new(
+        source: Source,
+        limits: Limits,
+        cluster: Option<Arc<dyn Cluster>>,
+    ) -> Result<Self, Error> {
         let mode = match &limits.spill {
             Some(folder) => DiskManagerMode::Directories(vec![folder.clone()]),
             None => DiskManagerMode::OsTmpDirectory,
@@ -80,12 +86,13 @@ impl Engine {
             .with_disk_manager_builder(disk)
             .build_arc()?;
         if let Some(files) = source.files() {
-            runtime.register_object_store(files.url.as_ref(), Arc::clone(&files.store));
+            files.register(&runtime);
         }
         Ok(Self {
             source: Arc::new(source),
             runtime,
             limits,
+            cluster,
         })
     }
 
@@ -127,11 +134,16 @@ impl Engine {
     pub(crate) async fn run(&self, statement: Statement) -> Result<Answer, Error> {
         let until = Instant::now() + self.limits.deadline;
         let Statement { context, plan } = statement;
+        let cluster = self.cluster.as_ref();
+        let cluster = cluster.filter(|_| cluster::executes(&plan));
         let stream = async {
             let frame = context.execute_logical_plan(plan).await?;
             let task = Arc::new(frame.task_ctx());
             let plan = frame.create_physical_plan().await?;
-            execute_stream(plan, task)
+            match cluster {
+                Some(cluster) => cluster.execute(plan, task).await,
+                None => execute_stream(plan, task),
+            }
         };
         let stream = tokio::time::timeout_at(until, stream).await;
         let stream = stream.map_err(|_elapsed| self.limits.over())??;
@@ -154,13 +166,15 @@ impl Engine {
         options.execution.time_zone = Some("UTC".to_owned());
         options.execution.parquet.pushdown_filters = true;
         options.execution.parquet.reorder_filters = true;
-        let state = SessionStateBuilder::new()
+        if let Some(cluster) = &self.cluster {
+            config = cluster.configured(config);
+        }
+        let mut builder = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
-            .with_default_features()
-            .build();
-        let context = SessionContext::new_with_state(state);
-        functions::register(&context);
+            .with_default_features();
+        cluster::add_functions(&mut builder);
+        let context = SessionContext::new_with_state(builder.build());
         let access = Arc::new(Access {
             client,
             files: self.source.files().cloned(),

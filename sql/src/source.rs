@@ -5,6 +5,7 @@ use std::{path::Path as FilePath, sync::Arc};
 use datafusion::{
     datasource::object_store::ObjectStoreUrl,
     error::{DataFusionError, Result},
+    execution::runtime_env::RuntimeEnv,
 };
 use futures::TryStreamExt as _;
 use hindsight_connect::Connect;
@@ -116,6 +117,11 @@ impl Files {
         let root = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
         let url = ObjectStoreUrl::parse(root).map_err(|error| wrong(error.to_string()))?;
         Ok(Self { url, store, prefix })
+    }
+
+    /// Lets plans of `runtime` read them.
+    pub fn register(&self, runtime: &RuntimeEnv) {
+        runtime.register_object_store(self.url.as_ref(), Arc::clone(&self.store));
     }
 
     /// The path of the file that the server calls so.

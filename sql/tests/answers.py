@@ -148,12 +148,12 @@ def duckdb_answers_the_same_of_the_same_files(server):
         " quantile_disc(duration_us, 0.5), quantile_disc(duration_us, 0.99) FROM {}"
         " WHERE pipeline IS NOT NULL GROUP BY pipeline ORDER BY pipeline"
     )
-    mine = sql(statement.format("records"), "--files", str(folder))
+    mine = sql(statement.format("records"), "--files", server.archive)
     table = f"read_parquet('{folder}/**/*.parquet', hive_partitioning = true)"
     theirs = duckdb.sql(statement.format(table)).fetchall()
     assert mine == [tuple(map(str, row)) for row in theirs] and mine, (mine, theirs)
     labelled = "SELECT count(*) FROM {} WHERE {}"
-    mine = sql(labelled.format("records", "label(labels, 'team') = 'blue' AND namespace = 'ci'"), "--files", str(folder))
+    mine = sql(labelled.format("records", "label(labels, 'team') = 'blue' AND namespace = 'ci'"), "--files", server.archive)
     theirs = duckdb.sql(labelled.format(table, "list_contains(label_pairs, 'team=blue') AND namespace = 'ci'"))
     assert mine == [(str(theirs.fetchall()[0][0]),)] and mine != [("0",)]
 
@@ -210,19 +210,23 @@ def errors_say_what_was_wrong(server):
 def forms_are_tables_json_and_csv(server):
     ask = ["--server", server.url, "--token", token("root"), "-n", "secret"]
     statement = "SELECT name, labels, start_time, result_id FROM runs"
-    of = lambda form: subprocess.run([SQL, "-o", form, "-c", statement, *ask], check=True, capture_output=True, text=True).stdout
+    of = lambda form: subprocess.run([*SQL, "-o", form, "-c", statement, *ask], check=True, capture_output=True, text=True).stdout
     labels = {"team": "blue", "tekton.dev/pipeline": "nightly-1"}
     row = {"name": "run-1", "labels": labels, "start_time": "2020-01-01T00:00:00Z", "result_id": "s"}
     assert json.loads(of("json")) == [row], of("json")
     assert of("csv").splitlines()[0] == "name,labels,start_time,result_id", of("csv")
     assert "| run-1 |" in of("table") and of("table").endswith("1 row\n"), of("table")
-    shell = subprocess.run([SQL, *ask], input="\\o csv\nSELECT ';' AS a;\nSELECT count(*) FROM runs;\n", capture_output=True, text=True)
+    shell = subprocess.run([*SQL, *ask], input="\\o csv\nSELECT ';' AS a;\nSELECT count(*) FROM runs;\n", capture_output=True, text=True)
     assert (shell.returncode, shell.stdout) == (0, "a\n;\ncount(*)\n1\n"), shell
 
 
 def connection(served, who=None, **options):
     headers = {"adbc.flight.sql.authorization_header": f"Bearer {token(who)}"} if who else {}
-    return flight.connect(f"grpc://{served.address}", db_kwargs={**headers, **options}, autocommit=True)
+    scheme = "grpc"
+    if served.ca:
+        scheme = "grpc+tls"
+        headers["adbc.flight.sql.client_option.tls_root_certs"] = served.ca.read_text()
+    return flight.connect(f"{scheme}://{served.address}", db_kwargs={**headers, **options}, autocommit=True)
 
 
 def fetched(served, statement, who=None, **options):
@@ -289,41 +293,49 @@ def clients_of_flight_sql_list_tables_and_prepare(served):
     assert fetched(served, "SELECT count(*) FROM results", **by_password) == [(41,)]
 
 
+def answered(server, flags, ca=None):
+    """All of the above of a server, and of a Flight SQL server with these flags, whose certificate is of `ca`."""
+    passed = []
+
+    def check(test, *args):
+        test(*args)
+        passed.append(test.__name__)
+        print("ok", test.__name__.replace("_", " "), flush=True)
+
+    given(server)
+    given_logs(server)
+    logs = server.sql(ALL_LOGS)
+    assert len(logs) == LOGS, len(logs)
+    check(rows_are_counted_once_while_they_move, server)
+    check(logs_stay_when_records_move_and_join_with_them, server, logs)
+    check(answers_are_those_of_stats, server)
+    check(columns_of_payloads_and_results_are_read, server)
+    check(what_is_deleted_or_came_back_is_counted_as_it_is, server)
+    check(answers_are_those_of_stats, server)
+    check(duckdb_answers_the_same_of_the_same_files, server)
+    check(statements_only_read, server)
+    check(errors_say_what_was_wrong, server)
+    check(forms_are_tables_json_and_csv, server)
+    command = [*SQL, "--server", server.url, "--archive-url", server.archive, "--listen", "127.0.0.1:0", *flags]
+    served = Process(command, r"serving Arrow Flight SQL on (\S+)")
+    served.ca = ca
+    try:
+        check(clients_of_flight_sql_see_what_their_tokens_may, server, served)
+        check(clients_of_flight_sql_list_tables_and_prepare, served)
+    finally:
+        served.stop()
+    return len(passed)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         server = Server(folder)
-        passed = []
-
-        def check(test, *args):
-            test(*args)
-            passed.append(test.__name__)
-            print("ok", test.__name__.replace("_", " "), flush=True)
-
-        served = None
         try:
-            given(server)
-            given_logs(server)
-            logs = server.sql(ALL_LOGS)
-            assert len(logs) == LOGS, len(logs)
-            check(rows_are_counted_once_while_they_move, server)
-            check(logs_stay_when_records_move_and_join_with_them, server, logs)
-            check(answers_are_those_of_stats, server)
-            check(columns_of_payloads_and_results_are_read, server)
-            check(what_is_deleted_or_came_back_is_counted_as_it_is, server)
-            check(answers_are_those_of_stats, server)
-            check(duckdb_answers_the_same_of_the_same_files, server)
-            check(statements_only_read, server)
-            check(errors_say_what_was_wrong, server)
-            check(forms_are_tables_json_and_csv, server)
-            command = [SQL, "--server", server.url, "--archive-url", server.archive, "--listen", "127.0.0.1:0"]
-            served = Process(command, r"serving Arrow Flight SQL on (\S+)")
-            check(clients_of_flight_sql_see_what_their_tokens_may, server, served)
-            check(clients_of_flight_sql_list_tables_and_prepare, served)
+            passed = answered(server, [])
         finally:
-            if served:
-                served.stop()
             server.stop()
-        print(f"{len(passed)} passed, 0 failed")
+        print(f"{passed} passed, 0 failed")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,10 @@
 """A server with users, runs in it, and programs that ask it."""
 
-import base64, csv, hashlib, io, json, os, pathlib, re, subprocess, threading, urllib.parse, urllib.request
+import base64, csv, hashlib, io, json, os, pathlib, re, subprocess, threading, urllib.request
 
 HINDSIGHT = os.environ["SERVER_BIN"]
-SQL = os.environ["SQL_BIN"]
+# The program; on a cluster that of `cluster.py`, with the address of the scheduler.
+SQL = [os.environ["SQL_BIN"]]
 TOKENS = {"root": "*", "reader": "ci"}
 RETENTION = "run_at = '30 3 * * * UTC'\n[default]\nkeep_for = 'forever'\narchive_after = '30d'\n"
 API = "/apis/results.tekton.dev/v1alpha2/parents/"
@@ -18,6 +19,7 @@ class Process:
 
     def __init__(self, command, address):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HINDSIGHT_")}
+        self.command = command
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         self.said = []
         for line in self.process.stderr:
@@ -36,11 +38,13 @@ class Process:
 
 
 class Server(Process):
-    def __init__(self, folder):
+    """On a SQLite file and a directory, unless there is another database and another URL of the archive."""
+
+    def __init__(self, folder, db=None, archive=None):
         self.folder = pathlib.Path(folder)
-        self.db = f"sqlite:{folder}/history.db"
-        self.archive = f"file://{folder}/archive"
-        (self.folder / "archive").mkdir()
+        self.db = db or f"sqlite:{folder}/history.db"
+        (self.folder / "archive").mkdir(exist_ok=True)
+        self.archive = archive or f"file://{folder}/archive"
         (self.folder / "retention.toml").write_text(RETENTION)
         users = ""
         for name, parent in TOKENS.items():
@@ -117,9 +121,9 @@ def rows(text):
     return [tuple(row) for row in list(csv.reader(io.StringIO(text)))[1:]]
 
 
-def sql(statement, *more, code=0):
+def sql(statement, *more, code=0, program=SQL):
     """The rows of a statement, or what is said where it fails."""
-    done = subprocess.run([SQL, "-o", "csv", "-c", statement, *more], capture_output=True, text=True)
+    done = subprocess.run([*program, "-o", "csv", "-c", statement, *more], capture_output=True, text=True)
     assert done.returncode == code, (statement, done.returncode, done.stderr)
     return rows(done.stdout) if code == 0 else done.stderr
 

@@ -8,6 +8,7 @@ mod pipelines;
 mod programs;
 mod render;
 mod rights;
+mod sql;
 mod typed;
 mod workflow;
 

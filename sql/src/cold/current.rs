@@ -1,6 +1,7 @@
 //! Whether rows of files count: those of results that are still in them, and that were not read elsewhere.
 
 use std::{
+    collections::HashSet,
     hash::{Hash, Hasher},
     sync::Arc,
 };
@@ -9,18 +10,45 @@ use arrow::{
     array::{BooleanArray, Int32Array, StringViewArray},
     datatypes::DataType,
 };
+use bytes::Bytes;
 use datafusion::{
     common::cast::{as_int32_array, as_string_view_array},
     error::{DataFusionError, Result},
     logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility},
 };
 
+use prost::Message as _;
+
 use super::Only;
-use crate::hot::digest;
+use crate::hot::{Names, digest};
+
+/// Which rows of files count, as another process is told.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Encoded {
+    #[prost(message, repeated, tag = "1")]
+    files: Vec<EncodedFile>,
+    /// All digests of names that were read elsewhere, one after another.
+    #[prost(bytes = "bytes", tag = "2")]
+    seen: Bytes,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct EncodedFile {
+    #[prost(string, tag = "1")]
+    parent: String,
+    /// Whether rows of `results` alone count.
+    #[prost(bool, tag = "2")]
+    is_part: bool,
+    #[prost(string, repeated, tag = "3")]
+    results: Vec<String>,
+    /// Whether rows that were read elsewhere do not count.
+    #[prost(bool, tag = "4")]
+    was_seen: bool,
+}
 
 /// A function of file, result and record.
 #[derive(Debug)]
-pub(super) struct Current {
+pub(crate) struct Current {
     signature: Signature,
     files: Arc<Vec<Only>>,
 }
@@ -32,6 +60,44 @@ impl Current {
             signature: Signature::exact(types, Volatility::Immutable),
             files: Arc::new(files),
         }
+    }
+
+    /// What another process needs of it.
+    pub(crate) fn encoded(&self) -> Vec<u8> {
+        let files = self.files.iter().map(|only| EncodedFile {
+            parent: only.parent.clone(),
+            is_part: only.results.is_some(),
+            results: only.results.iter().flatten().cloned().collect(),
+            was_seen: only.seen.is_some(),
+        });
+        // All files of a scan have the same names, if they have any.
+        let seen = self.files.iter().find_map(|only| only.seen.as_ref());
+        let seen = seen.map(|names| names.iter().flatten().copied().collect());
+        let encoded = Encoded {
+            files: files.collect(),
+            seen: seen.unwrap_or_default(),
+        };
+        encoded.encode_to_vec()
+    }
+
+    /// The function that was encoded so. It fails if none was.
+    pub(crate) fn decoded(bytes: &[u8]) -> Result<Self> {
+        let wrong = |why: &str| {
+            DataFusionError::Internal(format!("a function of a plan cannot be decoded: {why}"))
+        };
+        let Encoded { files, seen } =
+            Encoded::decode(bytes).map_err(|error| wrong(&error.to_string()))?;
+        let (names, rest) = seen.as_chunks();
+        if !rest.is_empty() {
+            return Err(wrong("its names have no whole number of digests"));
+        }
+        let names: Arc<Names> = Arc::new(names.iter().copied().collect());
+        let files = files.into_iter().map(|file| Only {
+            parent: file.parent,
+            results: file.is_part.then(|| file.results.into_iter().collect()),
+            seen: file.was_seen.then(|| Arc::clone(&names)),
+        });
+        Ok(Self::new(files.collect()))
     }
 
     fn counts(
@@ -55,11 +121,11 @@ impl Current {
 
 impl Only {
     fn has(&self, result: &str, record: &str) -> bool {
-        let is_live = |ids: &std::collections::HashSet<String>| ids.contains(result);
+        let is_live = |ids: &HashSet<String>| ids.contains(result);
         if !self.results.as_ref().is_none_or(is_live) {
             return false;
         }
-        let was_seen = |names: &Arc<crate::hot::Names>| {
+        let was_seen = |names: &Arc<Names>| {
             let name = format!("{}/results/{result}/records/{record}", self.parent);
             names.contains(&digest(&name))
         };
@@ -117,12 +183,11 @@ impl ScalarUDFImpl for Current {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
 
     #[test]
-    fn a_row_counts_if_its_result_is_in_the_file_and_it_was_not_read_elsewhere() {
+    fn a_row_counts_if_its_result_is_in_the_file_and_it_was_not_read_elsewhere_here_and_in_other_processes()
+     {
         let seen = HashSet::from([digest("ci/results/b/records/1")]);
         let current = Current::new(vec![
             Only {
@@ -139,7 +204,10 @@ mod tests {
         let files = Int32Array::from(vec![0, 0, 1, 1]);
         let results = StringViewArray::from(vec!["a", "b", "b", "b"]);
         let records = StringViewArray::from(vec!["1", "1", "1", "2"]);
-        let counts = current.counts(&files, &results, &records).unwrap();
-        assert_eq!(counts, BooleanArray::from(vec![true, false, false, true]));
+        let there = Current::decoded(&current.encoded()).unwrap();
+        for current in [current, there] {
+            let counts = current.counts(&files, &results, &records).unwrap();
+            assert_eq!(counts, BooleanArray::from(vec![true, false, false, true]));
+        }
     }
 }
