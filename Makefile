@@ -181,7 +181,7 @@ sql-image: sql-cluster
 # differ, or a GROUP BY takes more than twice as long.
 bench-sql: SIZE = 10000000
 bench-sql:
-	cd sql && $(CARGO) build --locked --bins --examples
+	cd sql && $(CARGO) build --locked --release --bins --examples
 	SIZE='$(SIZE)' sql/bench/run
 
 # A million random histories of a run, against what the watcher plans; and HISTORIES of a workflow, a custom task and a
