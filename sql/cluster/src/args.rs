@@ -11,8 +11,8 @@ Examples:
   hindsight-sql-cluster scheduler
   hindsight-sql-cluster executor --archive-url s3://history/archive
   hindsight-sql-cluster executor --archive-url s3://history/archive --listen 127.0.0.1:8085
-  hindsight-sql-cluster query --scheduler http://127.0.0.1:8083 --archive-url s3://history/archive --threads 4 \\
-      -c \"SELECT pipeline, count(*) FROM runs GROUP BY pipeline\"
+  export HINDSIGHT_SQL_SCHEDULER=http://127.0.0.1:8083 HINDSIGHT_ARCHIVE_URL=s3://history/archive
+  hindsight-sql-cluster query --threads 4 -c \"SELECT outcome, count(*) FROM runs GROUP BY outcome\"
 
 On several machines each process has a certificate of one CA: see docs/sql.md.";
 
@@ -63,7 +63,7 @@ pub(crate) struct Executor {
     #[arg(long, value_name = "URL", env = "HINDSIGHT_ARCHIVE_URL")]
     pub(crate) archive_url: String,
 
-    /// Listen on this address for other executors and for whoever reads an answer
+    /// Listen on this address for other executors and for `query`, which reads answers
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8084")]
     pub(crate) listen: SocketAddr,
 

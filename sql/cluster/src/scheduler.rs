@@ -53,10 +53,11 @@ impl ObjectStoreRegistry for NoFiles {
 /// Serves until the process is told to stop.
 pub(crate) async fn serve(args: &args::Scheduler) -> std::result::Result<(), Failure> {
     let tls = Tls::of(&args.tls)?;
+    let (listener, address) = transport::bind(args.listen, tls.as_ref()).await?;
     let message = u32::try_from(MESSAGE).unwrap_or(u32::MAX);
     let config = SchedulerConfig {
-        bind_host: args.listen.ip().to_string(),
-        bind_port: args.listen.port(),
+        bind_host: address.ip().to_string(),
+        bind_port: address.port(),
         scheduling_policy: TaskSchedulingPolicy::PullStaged,
         grpc_server_max_decoding_message_size: message,
         grpc_server_max_encoding_message_size: message,
@@ -86,7 +87,6 @@ pub(crate) async fn serve(args: &args::Scheduler) -> std::result::Result<(), Fai
         .max_decoding_message_size(MESSAGE)
         .max_encoding_message_size(MESSAGE);
     let mut server = transport::server(tls.as_ref())?;
-    let (listener, address) = transport::bind(args.listen, tls.as_ref()).await?;
     writeln!(io::stderr(), "scheduling on {address}")?;
     server
         .add_service(service)

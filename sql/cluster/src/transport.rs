@@ -1,4 +1,4 @@
-//! How processes of a cluster talk: each has a certificate of one CA, and refuses who has none.
+//! How processes of a cluster talk: each has a certificate of one CA, and refuses others that have none.
 
 use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -104,14 +104,14 @@ pub(crate) fn endpoint(tls: Tls) -> EndpointOverrideFn {
 }
 
 /// Listens on an address, whose port is chosen here if it is 0. It fails if other machines could connect without
-/// certificates, because whoever connects could read the archive.
+/// certificates, because a process that connects can read the archive.
 pub(crate) async fn bind(
     address: SocketAddr,
     tls: Option<&Tls>,
 ) -> Result<(TcpListener, SocketAddr), Failure> {
     if tls.is_none() && !address.ip().is_loopback() {
         return Err(Failure::usage(format!(
-            "who connects to {address} could read the archive; give --cluster-ca, --cluster-cert and --cluster-key, or \
+            "a process that connects to {address} can read the archive; give --cluster-ca, --cluster-cert and --cluster-key, or \
              listen on a loopback address such as 127.0.0.1:{}",
             address.port()
         )));
