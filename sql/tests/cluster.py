@@ -1,11 +1,12 @@
 """The same answers where a scheduler and two executors give them, over PostgreSQL, a bucket and certificates."""
 
-import os, pathlib, signal, socket, ssl, subprocess, tempfile, time
+import csv, os, pathlib, signal, socket, ssl, subprocess, tempfile, time
 
 from answers import answered
 from bucket import Bucket
 from support import SQL, Process, Server, sql, token
 
+csv.field_size_limit(1 << 20)
 NAME = "hindsight-sql-cluster"
 [PROGRAM] = SQL
 
@@ -23,11 +24,12 @@ def certificates(folder):
 
 
 class Cluster:
-    def __init__(self, flags, archive, executors):
+    def __init__(self, flags, archive, executors, folder):
         os.environ["RUST_LOG"] = "info"
         self.scheduler = Process([PROGRAM, "scheduler", "--listen", "127.0.0.1:0", *flags], r"scheduling on (\S+)")
         self.url = "http://" + self.scheduler.address
         command = [PROGRAM, "executor", "--scheduler", self.url, "--archive-url", archive, "--listen", "127.0.0.1:0", "--threads", "2"]
+        command += ["--work-dir", str(folder)]
         self.executors = [Process([*command, *flags], r"executing on (\S+)") for _ in range(executors)]
         del os.environ["RUST_LOG"]
 
@@ -44,6 +46,14 @@ def busy(cluster):
     """The processor time of executors, in seconds."""
     ticks = lambda pid: sum(map(int, pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
     return sum(ticks(executor.process.pid) for executor in cluster.executors) / os.sysconf("SC_CLK_TCK")
+
+
+def an_answer_may_be_larger_than_a_message(server):
+    """One batch of 70 MB of texts, of which parts are sent."""
+    statement = "SELECT arrow_cast(repeat(name, 100000), 'Utf8View') FROM runs WHERE parent = 'ci'"
+    sizes = sorted(len(row[0]) for row in server.sql(statement))
+    names = sorted(100000 * int(row[0]) for row in server.sql("SELECT length(name) FROM runs WHERE parent = 'ci'"))
+    assert sizes == names and sum(sizes) > 64 << 20, (sum(sizes), len(sizes))
 
 
 def what_is_not_wanted_any_more_ends(server, cluster):
@@ -116,7 +126,7 @@ def main():
         bucket = Bucket(folder / "archive")
         flags = list(map(str, certificates(folder)))
         server = Server(folder, os.environ["HINDSIGHT_TEST_POSTGRES"], "s3://bucket")
-        cluster = Cluster(flags, "s3://bucket", 2)
+        cluster = Cluster(flags, "s3://bucket", 2, folder)
         try:
             SQL[:] = [PROGRAM, "query", "--scheduler", cluster.url, "--threads", "4", *flags]
             tls = ["--tls-cert", str(folder / "one.pem"), "--tls-key", str(folder / "one.key")]
@@ -126,6 +136,7 @@ def main():
             assert bucket.served > 10, bucket.served
             for test, *args in [
                 (strangers_get_nothing, server, cluster, folder),
+                (an_answer_may_be_larger_than_a_message, server),
                 (what_is_not_wanted_any_more_ends, server, cluster),
                 (an_executor_that_dies_is_done_without, server, cluster),
                 (a_cluster_that_is_gone_is_said, server, cluster),

@@ -2,6 +2,8 @@
 
 use std::{
     io::{self, Write as _},
+    net::SocketAddr,
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -37,6 +39,7 @@ use datafusion::{
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use hindsight_connect::Failure;
 use hindsight_sql::{Files, cluster::add_functions, command::stopped};
+use tempfile::TempDir;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 use url::Url;
@@ -56,15 +59,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(crate) async fn serve(args: args::Executor) -> std::result::Result<(), Failure> {
     let tls = Tls::of(&args.tls)?;
     let files = Files::at(&args.archive_url).map_err(|error| error.failure(""))?;
-    let mut folder = tempfile::Builder::new();
-    folder.prefix("hindsight-sql-");
-    let folder = match &args.work_dir {
-        Some(below) => folder.tempdir_in(below),
-        None => folder.tempdir(),
-    };
     // It is gone when this process ends.
-    let folder =
-        folder.map_err(|error| Failure::usage(format!("--work-dir cannot be used: {error}")))?;
+    let folder = folder(args.work_dir.as_deref())?;
     let work = folder
         .path()
         .to_str()
@@ -74,23 +70,9 @@ pub(crate) async fn serve(args: args::Executor) -> std::result::Result<(), Failu
         .max_decoding_message_size(MESSAGE)
         .max_encoding_message_size(MESSAGE);
     let (listener, address) = transport::bind(args.listen, tls.as_ref()).await?;
-    let host = args
-        .advertise
-        .clone()
-        .unwrap_or_else(|| address.ip().to_string());
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.map_or_else(cores, usize::from);
-    let specification = ExecutorSpecification::default();
-    let specification = specification.with_vcores(u32::try_from(threads).unwrap_or(u32::MAX));
-    let registration = ExecutorRegistration {
-        id: new_instance_id(),
-        host: Some(host),
-        port: u32::from(address.port()),
-        grpc_port: u32::from(address.port()),
-        specification: Some(specification.into()),
-        os_info: Some(ExecutorOperatingSystemSpecification::default().into()),
-        ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
-    };
+    let registration = registration(args.advertise.as_deref(), address, threads);
     let id = registration.id.clone();
     let configs: ConfigProducer = {
         let tls = tls.clone();
@@ -141,6 +123,33 @@ pub(crate) async fn serve(args: args::Executor) -> std::result::Result<(), Failu
     };
     drop(tokio::time::timeout(FAREWELL, scheduler.executor_stopped(farewell)).await);
     ended.map_err(|error| Failure::other(format!("the executor ended: {error}")))
+}
+
+/// Where rows between stages are.
+fn folder(below: Option<&Path>) -> std::result::Result<TempDir, Failure> {
+    let mut folder = tempfile::Builder::new();
+    folder.prefix("hindsight-sql-");
+    let folder = match below {
+        Some(below) => folder.tempdir_in(below),
+        None => folder.tempdir(),
+    };
+    folder.map_err(|error| Failure::usage(format!("--work-dir cannot be used: {error}")))
+}
+
+/// What the scheduler knows of this executor.
+fn registration(host: Option<&str>, address: SocketAddr, threads: usize) -> ExecutorRegistration {
+    let host = host.map_or_else(|| address.ip().to_string(), str::to_owned);
+    let threads = u32::try_from(threads).unwrap_or(u32::MAX);
+    let specification = ExecutorSpecification::default().with_vcores(threads);
+    ExecutorRegistration {
+        id: new_instance_id(),
+        host: Some(host),
+        port: u32::from(address.port()),
+        grpc_port: u32::from(address.port()),
+        specification: Some(specification.into()),
+        os_info: Some(ExecutorOperatingSystemSpecification::default().into()),
+        ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
+    }
 }
 
 /// Says, for as long as the process runs, when the scheduler begins and ceases to answer.

@@ -245,3 +245,30 @@ async fn rows_of(
     let rows = client.fetch_partition(&executor.id, &partition, part.file_id, layout, true);
     rows.await.map_err(lost)
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion::{
+        arrow::array::{ArrayRef, BinaryArray, RecordBatch},
+        datasource::memory::MemorySourceConfig,
+    };
+
+    use super::*;
+
+    #[test]
+    fn more_rows_of_the_database_than_a_message_has_are_refused_with_a_remedy() {
+        let rows = vec![0; MESSAGE];
+        let rows: ArrayRef = Arc::new(BinaryArray::from(vec![rows.as_slice()]));
+        let rows = RecordBatch::try_from_iter([("payload", rows)]).unwrap();
+        let schema = rows.schema();
+        let plan = MemorySourceConfig::try_new_exec(&[vec![rows]], schema, None).unwrap();
+        let said = request(plan, &TaskContext::default())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            said.contains("of 64 MiB") && said.contains("63 MiB can be sent"),
+            "{said}"
+        );
+        assert!(said.contains("without --scheduler"), "{said}");
+    }
+}
