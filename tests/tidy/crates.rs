@@ -87,7 +87,7 @@ pub(crate) const CRATES: &[Place] = &[
     only("ballista_core", &["sql/cluster/src/"]),
     only("ballista_executor", &["sql/cluster/src/executor.rs"]),
     only("ballista_scheduler", &["sql/cluster/src/scheduler.rs"]),
-    only("arrow", &["sql/src/"]),
+    only("arrow", &["sql/cluster/src/query.rs", "sql/src/"]),
     only(
         "arrow_flight",
         &["sql/cluster/src/executor.rs", "sql/src/flight*"],
