@@ -2,12 +2,14 @@
 answers. Lines of JSON: one for each statement and engine, with the least of three times in milliseconds. It fails where
 answers differ, or where hindsight-sql takes more than twice as long; STRICT=0 only says so.
 
-Usage: compare.py PROGRAM FOLDER ROWS THREADS
+Usage: compare.py PROGRAM FOLDER ROWS THREADS [PROGRAM OF THE CLUSTER]
 """
 
-import csv, io, json, os, subprocess, sys, threading, time
+import csv, io, json, os, subprocess, sys, time
 
 import duckdb
+
+from process import Process
 
 STATEMENTS = {
     "count by outcome": (
@@ -39,21 +41,13 @@ def ours(program, folder, threads, sql):
     return [tuple(row) for row in list(csv.reader(io.StringIO(out)))[1:]], took
 
 
-def started(command, says):
-    """A process, and the address that it says it listens on."""
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    address = next(line.split()[-1] for line in process.stderr if line.startswith(says))
-    threading.Thread(target=process.stderr.read, daemon=True).start()
-    return process, address
-
-
 def cluster(program, folder, threads):
     """A scheduler and two executors of half the threads each, and the command that asks them."""
-    scheduler, address = started([program, "scheduler", "--listen", "127.0.0.1:0"], "scheduling on ")
-    url = "http://" + address
+    scheduler = Process([program, "scheduler", "--listen", "127.0.0.1:0"], r"scheduling on (\S+)")
+    url = "http://" + scheduler.address
     command = [program, "executor", "--scheduler", url, "--archive-url", folder, "--listen", "127.0.0.1:0"]
     command += ["--threads", str(max(1, int(threads) // 2)), "--memory", "2GiB"]
-    executors = [started(command, "executing on ")[0] for _ in range(2)]
+    executors = [Process(command, r"executing on (\S+)") for _ in range(2)]
     return [program, "query", "--scheduler", url], [*executors, scheduler]
 
 
@@ -73,7 +67,7 @@ def main():
         compared(engines, folder, rows, threads)
     finally:
         for process in processes:
-            process.terminate()
+            process.stop()
 
 
 def compared(engines, folder, rows, threads):

@@ -107,7 +107,8 @@ pub struct Args {
     pub connect: Connect,
 }
 
-fn size(text: &str) -> Result<ByteSize, BadValue> {
+/// Reads a size, such as `1GiB`. It fails if the text is none.
+pub fn size(text: &str) -> Result<ByteSize, BadValue> {
     ByteSize::read(text)
 }
 

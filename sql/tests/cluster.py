@@ -4,7 +4,8 @@ import csv, os, pathlib, signal, socket, ssl, subprocess, tempfile, time
 
 from answers import answered
 from bucket import Bucket
-from support import SQL, Process, Server, sql, token
+from process import Process
+from support import SQL, Server, sql, token
 
 csv.field_size_limit(1 << 20)
 NAME = "hindsight-sql-cluster"

@@ -1,6 +1,8 @@
 """A server with users, runs in it, and programs that ask it."""
 
-import base64, csv, hashlib, io, json, os, pathlib, re, subprocess, threading, urllib.request
+import base64, csv, hashlib, io, json, os, pathlib, subprocess, urllib.request
+
+from process import Process
 
 HINDSIGHT = os.environ["SERVER_BIN"]
 # The program; on a cluster that of `cluster.py`, with the address of the scheduler.
@@ -12,29 +14,6 @@ API = "/apis/results.tekton.dev/v1alpha2/parents/"
 
 def token(name):
     return f"hst_{name}_" + "0123456789abcdef" * 3
-
-
-class Process:
-    """A program that says where it listens on standard error."""
-
-    def __init__(self, command, address):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("HINDSIGHT_")}
-        self.command = command
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-        self.said = []
-        for line in self.process.stderr:
-            self.said.append(line)
-            found = re.search(address, line)
-            if found:
-                self.address = found.group(1)
-                break
-        else:
-            raise AssertionError(f"{command[0]} ended: {''.join(self.said)}")
-        threading.Thread(target=lambda: self.said.extend(self.process.stderr), daemon=True).start()
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
 
 
 class Server(Process):

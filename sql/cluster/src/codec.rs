@@ -2,12 +2,23 @@
 
 use std::sync::Arc;
 
-use ballista_core::serde::BallistaPhysicalExtensionCodec;
+use ballista_core::{serde::BallistaPhysicalExtensionCodec, utils::default_session_builder};
 use datafusion::{
-    error::Result, execution::TaskContext, logical_expr::ScalarUDF, physical_plan::ExecutionPlan,
+    error::Result,
+    execution::{SessionStateBuilder, TaskContext},
+    logical_expr::ScalarUDF,
+    physical_plan::ExecutionPlan,
+    prelude::SessionConfig,
 };
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
-use hindsight_sql::cluster::{decoded, encoded};
+use hindsight_sql::cluster::{add_functions, decoded, encoded};
+
+/// A session of a process that reads such plans, with the functions that they name.
+pub(crate) fn session(config: SessionConfig) -> Result<SessionStateBuilder> {
+    let mut builder = SessionStateBuilder::from(default_session_builder(config)?);
+    add_functions(&mut builder);
+    Ok(builder)
+}
 
 /// The functions of statements are told by their names alone.
 #[derive(Debug, Default)]

@@ -25,7 +25,6 @@ use ballista_core::{
         },
         scheduler::{ExecutorOperatingSystemSpecification, ExecutorSpecification},
     },
-    utils::default_session_builder,
 };
 use ballista_executor::{
     execution_loop, executor::Executor, flight_service::BallistaFlightService,
@@ -33,12 +32,12 @@ use ballista_executor::{
 };
 use datafusion::{
     error::Result,
-    execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
+    execution::{memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
     prelude::SessionConfig,
 };
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use hindsight_connect::Failure;
-use hindsight_sql::{Files, cluster::add_functions, command::stopped};
+use hindsight_sql::{Files, command::stopped};
 use tempfile::TempDir;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
@@ -46,7 +45,7 @@ use url::Url;
 
 use crate::{
     args,
-    codec::Codec,
+    codec::{Codec, session},
     transport::{self, MESSAGE, Tls},
 };
 
@@ -177,10 +176,8 @@ async fn told(health: &ExecutorHealth, scheduler: &Url) {
 }
 
 fn functions() -> Result<BallistaFunctionRegistry> {
-    let state = default_session_builder(SessionConfig::new_with_ballista())?;
-    let mut builder = SessionStateBuilder::from(state);
-    add_functions(&mut builder);
-    Ok(BallistaFunctionRegistry::from(&builder.build()))
+    let state = session(SessionConfig::new_with_ballista())?.build();
+    Ok(BallistaFunctionRegistry::from(&state))
 }
 
 /// What all parts of plans run in: one pool of memory, and no other store than that of `files`.

@@ -20,7 +20,7 @@ use datafusion::{
     prelude::SessionConfig,
 };
 use datafusion_proto::{physical_plan::AsExecutionPlan as _, protobuf::PhysicalPlanNode};
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::TryStreamExt as _;
 use hindsight_connect::Failure;
 use hindsight_sql::cluster::{Cluster, unreachable};
 use tokio_util::task::TaskTracker;
@@ -56,7 +56,9 @@ pub(crate) struct Remote {
 /// A statement that executors work on, until this is dropped or the statement is over.
 struct Job {
     scheduler: SchedulerGrpcClient<Channel>,
-    /// None before the scheduler said it, and once nothing is left to end.
+    /// None once nothing is left to end.
+    updates: Option<Streaming<GetJobStatusResult>>,
+    /// None before the scheduler said it.
     id: Option<String>,
     cancels: TaskTracker,
 }
@@ -116,10 +118,11 @@ impl Cluster for Remote {
         })?;
         let mut job = Job {
             scheduler,
+            updates: Some(updates.into_inner()),
             id: None,
             cancels: self.cancels.clone(),
         };
-        let parts = job.done(updates.into_inner()).await?;
+        let parts = job.done().await?;
         let endpoint = self.tls.clone().map(transport::endpoint);
         let endpoint = endpoint.map(|tls| Arc::new(BallistaConfigGrpcEndpoint::new(tls)));
         let rows = futures::stream::iter(parts.into_iter().map(Ok));
@@ -164,25 +167,23 @@ fn request(
 
 impl Job {
     /// Where the rows are, once they are.
-    async fn done(
-        &mut self,
-        mut updates: Streaming<GetJobStatusResult>,
-    ) -> Result<Vec<PartitionLocation>> {
-        while let Some(update) = updates.next().await {
-            let update = update.map_err(|status| {
+    async fn done(&mut self) -> Result<Vec<PartitionLocation>> {
+        while let Some(updates) = &mut self.updates {
+            let update = updates.message().await.map_err(|status| {
                 DataFusionError::Execution(format!("the scheduler gave up: {}", status.message()))
             })?;
+            let Some(update) = update else { break };
             let Some(status) = update.status else {
                 continue;
             };
             self.id.get_or_insert(status.job_id);
             match status.status {
                 Some(Status::Failed(failed)) => {
-                    self.id = None;
+                    self.updates = None;
                     return Err(said(failed.error.trim()));
                 }
                 Some(Status::Successful(done)) => {
-                    self.id = None;
+                    self.updates = None;
                     return Ok(done.partition_location);
                 }
                 Some(Status::Queued(_) | Status::Running(_)) | None => {}
@@ -204,11 +205,21 @@ fn said(error: &str) -> DataFusionError {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let Some(job_id) = self.id.take() else { return };
-        let mut scheduler = self.scheduler.clone();
-        // If it cannot be told, parts that run come to their ends, and no others begin.
-        self.cancels
-            .spawn(async move { drop(scheduler.cancel_job(CancelJobParams { job_id }).await) });
+        let Some(mut updates) = self.updates.take() else {
+            return;
+        };
+        let (mut scheduler, mut id) = (self.scheduler.clone(), self.id.take());
+        // If it cannot be told, the statement comes to its end.
+        self.cancels.spawn(async move {
+            while id.is_none()
+                && let Ok(Some(update)) = updates.message().await
+            {
+                id = update.status.map(|status| status.job_id);
+            }
+            if let Some(job_id) = id {
+                drop(scheduler.cancel_job(CancelJobParams { job_id }).await);
+            }
+        });
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use ballista_core::{
     ConfigProducer, config::TaskSchedulingPolicy, extension::SessionConfigExt as _,
-    serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer, utils::default_session_builder,
+    serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer,
 };
 use ballista_scheduler::{
     cluster::BallistaCluster, config::SchedulerConfig, scheduler_process::create_scheduler,
@@ -15,21 +15,19 @@ use ballista_scheduler::{
 };
 use datafusion::{
     error::Result,
-    execution::{
-        SessionStateBuilder, object_store::ObjectStoreRegistry, runtime_env::RuntimeEnvBuilder,
-    },
+    execution::{object_store::ObjectStoreRegistry, runtime_env::RuntimeEnvBuilder},
     prelude::SessionConfig,
 };
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use hindsight_connect::Failure;
-use hindsight_sql::{cluster::add_functions, command::stopped};
+use hindsight_sql::command::stopped;
 use object_store::{ObjectStore, memory::InMemory};
 use tokio_stream::wrappers::TcpListenerStream;
 use url::Url;
 
 use crate::{
     args,
-    codec::Codec,
+    codec::{Codec, session},
     transport::{self, MESSAGE, Tls},
 };
 
@@ -71,9 +69,7 @@ pub(crate) async fn serve(args: &args::Scheduler) -> std::result::Result<(), Fai
     };
     let sessions: SessionBuilder = Arc::new(|config| {
         let stores = RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(NoFiles));
-        let mut builder = SessionStateBuilder::from(default_session_builder(config)?)
-            .with_runtime_env(stores.build_arc()?);
-        add_functions(&mut builder);
+        let builder = session(config)?.with_runtime_env(stores.build_arc()?);
         Ok(builder.build())
     });
     let configs: ConfigProducer = Arc::new(SessionConfig::new_with_ballista);

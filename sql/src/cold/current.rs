@@ -16,7 +16,6 @@ use datafusion::{
     error::{DataFusionError, Result},
     logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility},
 };
-
 use prost::Message as _;
 
 use super::Only;
@@ -186,8 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_counts_if_its_result_is_in_the_file_and_it_was_not_read_elsewhere_here_and_in_other_processes()
-     {
+    fn a_row_counts_if_its_result_is_in_the_file_and_it_was_not_read_elsewhere() {
         let seen = HashSet::from([digest("ci/results/b/records/1")]);
         let current = Current::new(vec![
             Only {
@@ -204,6 +202,7 @@ mod tests {
         let files = Int32Array::from(vec![0, 0, 1, 1]);
         let results = StringViewArray::from(vec!["a", "b", "b", "b"]);
         let records = StringViewArray::from(vec!["1", "1", "1", "2"]);
+        // Another process counts the same.
         let there = Current::decoded(&current.encoded()).unwrap();
         for current in [current, there] {
             let counts = current.counts(&files, &results, &records).unwrap();
