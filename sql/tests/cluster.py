@@ -1,6 +1,6 @@
 """The same answers where a scheduler and two executors give them, over PostgreSQL, a bucket and certificates."""
 
-import csv, os, pathlib, signal, socket, ssl, subprocess, tempfile, time
+import csv, os, pathlib, signal, socket, ssl, subprocess, tempfile, threading, time
 
 from answers import answered
 from bucket import Bucket
@@ -43,10 +43,14 @@ class Cluster:
             process.stop()
 
 
+def worked_for(executor):
+    """The processor time of an executor, in seconds."""
+    stat = pathlib.Path(f"/proc/{executor.process.pid}/stat").read_text()
+    return sum(map(int, stat.rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 def busy(cluster):
-    """The processor time of executors, in seconds."""
-    ticks = lambda pid: sum(map(int, pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
-    return sum(ticks(executor.process.pid) for executor in cluster.executors) / os.sysconf("SC_CLK_TCK")
+    return sum(map(worked_for, cluster.executors))
 
 
 def an_answer_may_be_larger_than_a_message(server):
@@ -106,12 +110,20 @@ def strangers_get_nothing(server, cluster, folder):
     assert "no scheduler answers at" in said, said
 
 
-def an_executor_that_dies_is_done_without(server, cluster):
-    statement = "SELECT count(*), count(DISTINCT name) FROM runs"
-    before = server.sql(statement)
-    cluster.executors[0].process.kill()
-    cluster.executors[0].process.wait()
-    assert server.sql(statement) == before
+def an_executor_that_dies_ends_what_it_works_on(server, cluster):
+    """One of two that work on a statement is killed: the statement fails, and later ones are right without it."""
+    statement = "SELECT count(*) FROM runs a, runs b, runs c, runs d WHERE a.name || b.name < c.name || d.name AND length(a.name) = 5"
+    wanted = server.sql(statement)
+    before, said = [worked_for(executor) for executor in cluster.executors], []
+    asking = threading.Thread(target=lambda: said.append(server.sql(statement, code=5)))
+    asking.start()
+    until(lambda: all(worked_for(executor) > since + 0.5 for executor, since in zip(cluster.executors, before)), "both work")
+    dies = cluster.executors.pop(0)
+    dies.process.kill()
+    dies.process.wait()
+    asking.join()
+    assert said and "lost an executor while it worked on the statement; try again" in said[0], said
+    assert server.sql(statement) == wanted
 
 
 def a_cluster_that_is_gone_is_said(server, cluster):
@@ -139,7 +151,7 @@ def main():
                 (strangers_get_nothing, server, cluster, folder),
                 (an_answer_may_be_larger_than_a_message, server),
                 (what_is_not_wanted_any_more_ends, server, cluster),
-                (an_executor_that_dies_is_done_without, server, cluster),
+                (an_executor_that_dies_ends_what_it_works_on, server, cluster),
                 (a_cluster_that_is_gone_is_said, server, cluster),
             ]:
                 test(*args)

@@ -17,9 +17,9 @@ use ballista_core::{
     serde::{
         BallistaCodec, BallistaLogicalExtensionCodec,
         protobuf::{
-            CancelTasksParams, CancelTasksResult, ExecutorRegistration, ExecutorStoppedParams,
-            LaunchMultiTaskParams, LaunchMultiTaskResult, LaunchTaskParams, LaunchTaskResult,
-            RemoveJobDataParams, RemoveJobDataResult, StopExecutorParams, StopExecutorResult,
+            CancelTasksParams, CancelTasksResult, ExecutorRegistration, LaunchMultiTaskParams,
+            LaunchMultiTaskResult, LaunchTaskParams, LaunchTaskResult, RemoveJobDataParams,
+            RemoveJobDataResult, StopExecutorParams, StopExecutorResult,
             executor_grpc_server::{ExecutorGrpc, ExecutorGrpcServer},
             scheduler_grpc_client::SchedulerGrpcClient,
         },
@@ -51,8 +51,6 @@ use crate::{
 
 /// How often it is looked whether the scheduler answers.
 const LOOKS: Duration = Duration::from_secs(2);
-/// How long the scheduler is told that this executor stops.
-const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Serves until the process is told to stop.
 pub(crate) async fn serve(args: args::Executor) -> std::result::Result<(), Failure> {
@@ -65,14 +63,13 @@ pub(crate) async fn serve(args: args::Executor) -> std::result::Result<(), Failu
         .to_str()
         .ok_or_else(|| Failure::usage("--work-dir is not UTF-8"))?;
     let endpoint = transport::endpoint_of(&args.scheduler, tls.as_ref())?;
-    let mut scheduler = SchedulerGrpcClient::new(endpoint.connect_lazy())
+    let scheduler = SchedulerGrpcClient::new(endpoint.connect_lazy())
         .max_decoding_message_size(MESSAGE)
         .max_encoding_message_size(MESSAGE);
     let (listener, address) = transport::bind(args.listen, tls.as_ref()).await?;
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.map_or_else(cores, usize::from);
     let registration = registration(args.advertise.as_deref(), address, threads);
-    let id = registration.id.clone();
     let configs: ConfigProducer = {
         let tls = tls.clone();
         Arc::new(move || transport::configured(SessionConfig::new_with_ballista(), tls.as_ref()))
@@ -101,26 +98,13 @@ pub(crate) async fn serve(args: args::Executor) -> std::result::Result<(), Failu
         Arc::new(Codec::default()),
     );
     let health = ExecutorHealth::new();
-    let working = execution_loop::poll_loop(
-        scheduler.clone(),
-        executor,
-        codec,
-        None,
-        None,
-        health.clone(),
-    );
+    let working = execution_loop::poll_loop(scheduler, executor, codec, None, None, health.clone());
     writeln!(io::stderr(), "executing on {address}")?;
     let ended = tokio::select! {
         served = serving => served.map_err(|error| error.to_string()),
         () = told(&health, &args.scheduler) => Ok(()),
         worked = working => worked.map_err(|error| error.to_string()),
     };
-    // Otherwise it would wait for this executor until its time is over.
-    let farewell = ExecutorStoppedParams {
-        executor_id: id,
-        reason: "it was told to stop".to_owned(),
-    };
-    drop(tokio::time::timeout(FAREWELL, scheduler.executor_stopped(farewell)).await);
     ended.map_err(|error| Failure::other(format!("the executor ended: {error}")))
 }
 

@@ -28,12 +28,12 @@ fn main() -> ExitCode {
     command::main(async {
         match command {
             Command::Scheduler(args) => {
-                log("info");
+                log("warn");
                 scheduler::serve(&args).await
             }
             Command::Executor(args) => {
                 // It asks for work twenty times a second, and would say as often that the scheduler is gone.
-                log("info,ballista_executor::execution_loop=error");
+                log("warn,ballista_executor::execution_loop=error");
                 executor::serve(args).await
             }
             Command::Query(args) => {

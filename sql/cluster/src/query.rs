@@ -197,6 +197,12 @@ impl Job {
 
 /// Why executors gave up, of which the scheduler gives the text alone.
 fn said(error: &str) -> DataFusionError {
+    let is_lost = error == "Cancelled" || error.contains("Error connecting to Ballista");
+    if is_lost {
+        return unreachable(
+            "the cluster lost an executor while it worked on the statement; try again".to_owned(),
+        );
+    }
     match error.contains("ResourcesExhausted") {
         true => DataFusionError::ResourcesExhausted(error.to_owned()),
         false => DataFusionError::Execution(error.to_owned()),
