@@ -164,4 +164,5 @@ def main():
         print(f"{passed} passed, 0 failed; parts of statements by executor: {worked}")
 
 
-main()
+if __name__ == "__main__":
+    main()
