@@ -154,8 +154,10 @@ async fn sweep(maintenance: Arc<dyn Maintenance>) {
     loop {
         tokio::time::sleep(PIECES).await;
         loop {
-            match maintenance.sweep(MOST).await {
-                Ok(gone) => {
+            let store = Arc::clone(&maintenance);
+            let sweeping = async move { store.sweep(MOST, REST).await };
+            match low_priority::run(sweeping).await {
+                Ok(Ok(gone)) => {
                     if gone > 0 {
                         tracing::debug!(gone, "removed unowned dictionaries");
                     }
@@ -163,11 +165,15 @@ async fn sweep(maintenance: Arc<dyn Maintenance>) {
                         break;
                     }
                 }
-                Err(error) => {
+                Ok(Err(error)) => {
                     tracing::warn!(
                         error = report(&error),
                         "cannot remove unowned dictionaries; retrying"
                     );
+                    break;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot remove unowned dictionaries; retrying");
                     break;
                 }
             }

@@ -354,7 +354,7 @@ impl Maintenance for Memory {
         Ok(Vec::new())
     }
 
-    async fn sweep(&self, _most: NonZeroU32) -> Result<u64, Error> {
+    async fn sweep(&self, _most: NonZeroU32, _rest: u32) -> Result<u64, Error> {
         Ok(0)
     }
 

@@ -253,8 +253,8 @@ impl<D: Database> Maintenance for SqlStore<D> {
         self.db.migrate().await
     }
 
-    async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error> {
-        sweep::sweep(self, most).await
+    async fn sweep(&self, most: NonZeroU32, rest: u32) -> Result<u64, Error> {
+        sweep::sweep(self, most, rest).await
     }
 
     async fn sign(&self, most: NonZeroU32) -> Result<u64, Error> {

@@ -44,6 +44,11 @@ impl DictionaryCache {
         *self.cache() = Cache::default();
     }
 
+    /// Forgets the dictionaries in these rows, because the database has them no longer.
+    pub(crate) fn forget_rows(&self, gone: &BTreeSet<i64>) {
+        self.cache().forget(gone);
+    }
+
     /// The dictionaries in these rows. A row that is not in the answer is not in the database.
     pub(crate) async fn load(
         &self,

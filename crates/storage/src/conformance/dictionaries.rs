@@ -73,14 +73,14 @@ pub(super) async fn like_bodies_come_back_byte_for_byte(world: World) {
 pub(super) async fn dictionaries_go_when_nothing_refers_to_them(world: World) {
     given_runs(&world, "a/results/gone", "build", 5).await;
     let kept = given_runs(&world, "a/results/kept", "release-train", 5).await;
-    assert_eq!(world.maintenance.sweep(MANY).await.unwrap(), 0);
+    assert_eq!(world.maintenance.sweep(MANY, 0).await.unwrap(), 0);
     let name = "a/results/gone".parse().unwrap();
     world
         .given([Change::DeleteResult { name, expect: None }])
         .await;
     // That of the pipeline, and that of the type, to which one of the other pipeline referred.
-    assert_eq!(world.maintenance.sweep(MANY).await.unwrap(), 2);
-    assert_eq!(world.maintenance.sweep(MANY).await.unwrap(), 0);
+    assert_eq!(world.maintenance.sweep(MANY, 0).await.unwrap(), 2);
+    assert_eq!(world.maintenance.sweep(MANY, 0).await.unwrap(), 0);
     for x in &kept {
         assert_eq!(world.record(&x.name).await.as_ref(), Some(x));
     }
@@ -93,7 +93,7 @@ pub(super) async fn a_body_whose_dictionary_was_swept_is_stored_all_the_same(wor
     other
         .given([Change::DeleteResult { name, expect: None }])
         .await;
-    assert_eq!(other.maintenance.sweep(MANY).await.unwrap(), 2);
+    assert_eq!(other.maintenance.sweep(MANY, 0).await.unwrap(), 2);
     other.maintenance.close().await;
     // This store still remembers the dictionaries.
     for x in given_runs(&world, "a/results/new", "build", 5).await {
@@ -107,7 +107,7 @@ pub(super) async fn sweeping_beside_writers_harms_none(world: World) {
     let sweeping = tokio::spawn(async move {
         let mut swept = 0;
         while stopped.try_recv().is_err() {
-            swept += sweeper.maintenance.sweep(MANY).await.unwrap();
+            swept += sweeper.maintenance.sweep(MANY, 0).await.unwrap();
             tokio::task::yield_now().await;
         }
         swept
@@ -133,7 +133,7 @@ pub(super) async fn sweeping_beside_writers_harms_none(world: World) {
     }
     stop.send(()).unwrap();
     sweeping.await.unwrap();
-    while world.maintenance.sweep(MANY).await.unwrap() > 0 {}
+    while world.maintenance.sweep(MANY, 0).await.unwrap() > 0 {}
 }
 
 /// Runs of one pipeline, each of which has a text that no other has.
@@ -162,7 +162,7 @@ fn delete(record: &Record) -> Change {
 }
 
 async fn swept(world: &World) {
-    while world.maintenance.sweep(MANY).await.unwrap() > 0 {}
+    while world.maintenance.sweep(MANY, 0).await.unwrap() > 0 {}
 }
 
 /// Whether a text is in a dictionary.

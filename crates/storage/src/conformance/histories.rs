@@ -197,7 +197,7 @@ pub(super) async fn what_is_deleted_leaves_nothing(world: World) {
         world.given([Change::DeleteResult { name, expect }]).await;
     }
     let most = std::num::NonZeroU32::new(1000).unwrap();
-    world.maintenance.sweep(most).await.unwrap();
+    world.maintenance.sweep(most, 0).await.unwrap();
     assert_eq!(rows(&world.url).await, before);
     let left = world.store.list_records(&everything()).await.unwrap();
     assert!(left.is_empty(), "{left:?}");

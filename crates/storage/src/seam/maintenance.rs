@@ -17,8 +17,9 @@ pub trait Maintenance: Debug + Send + Sync + 'static {
 
     /// Removes dictionaries of bodies whose payload no record has any more, until `most` or more
     /// are gone, and says how many; bodies that refer to them are packed again. Deleting and
-    /// replacing records leaves such dictionaries behind.
-    async fn sweep(&self, most: NonZeroU32) -> Result<u64, Error>;
+    /// replacing records leaves such dictionaries behind. After each step it rests for `rest`
+    /// times as long as that took.
+    async fn sweep(&self, most: NonZeroU32, rest: u32) -> Result<u64, Error>;
 
     /// Reads at most `most` of the failed runs again whose signature is missing or of older rules,
     /// writes their signatures and messages, and says of how many. None are left if it is 0. Several

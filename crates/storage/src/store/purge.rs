@@ -62,7 +62,7 @@ pub(crate) async fn purge(
             break;
         }
     }
-    while super::sweep::sweep(store, NonZeroU32::MAX).await? > 0 {}
+    while super::sweep::sweep(store, NonZeroU32::MAX, 0).await? > 0 {}
     for row in store.ask(&sql_dictionaries::unowned(i64::MIN, 1)).await? {
         let dictionary = row.int(0)?.unwrap_or_default();
         all.left.push(format!(

@@ -6,7 +6,7 @@
 //! what was deleted is in no other record's bytes, and each body is packed again once for the
 //! dictionary that it began with, because records go in about the order in which they came.
 
-use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc};
+use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 
@@ -27,21 +27,27 @@ use crate::{
 };
 
 /// Dictionaries that are looked at in one statement.
-const PAGE: i64 = 100;
+const PAGE: i64 = 20;
 
-/// Bodies that are packed again in one transaction; writers of the same records wait for it.
-const BODIES: i64 = 200;
+/// Bodies that are packed again in one transaction; writers of the same records wait for it, and on SQLite all.
+const BODIES: i64 = 50;
 
 /// How often a dictionary is tried to be deleted while others write bodies that refer to it: those
 /// that remember it, until they are told that it is gone.
 const TRIES: usize = 20;
 
 /// Notes which records have the payloads of dictionaries, and lets go of dictionaries whose payload
-/// is gone, until `most` or more are gone; says how many. Several may sweep at once.
-pub(crate) async fn sweep(store: &SqlStore<impl Database>, most: NonZeroU32) -> Result<u64, Error> {
+/// is gone, until `most` or more are gone; says how many. After each step it rests for `rest` times as
+/// long as the step took. Several may sweep at once.
+pub(crate) async fn sweep(
+    store: &SqlStore<impl Database>,
+    most: NonZeroU32,
+    rest: u32,
+) -> Result<u64, Error> {
     let (mut gone, mut after) = (0, i64::MIN);
     while gone < u64::from(most.get()) {
-        let rows = store.ask(&sql::unowned(after, PAGE)).await?;
+        let page = sql::unowned(after, PAGE);
+        let rows = paced(rest, store.ask(&page)).await?;
         let mut unused = Vec::new();
         for row in &rows {
             let Some(dictionary) = row.int(0)? else {
@@ -49,23 +55,30 @@ pub(crate) async fn sweep(store: &SqlStore<impl Database>, most: NonZeroU32) -> 
             };
             after = dictionary;
             match row.int(2)? {
-                Some(2) => drop(
-                    store
-                        .tell(vec![sql::own(store.dialect(), dictionary)])
-                        .await?,
-                ),
-                Some(1) => gone += retire(store, dictionary, row.text(1)?).await?,
+                Some(2) => {
+                    let own = vec![sql::own(store.dialect(), dictionary)];
+                    paced(rest, store.tell(own)).await?;
+                }
+                Some(1) => gone += retire(store, dictionary, row.text(1)?, rest).await?,
                 _ => unused.push(dictionary),
             }
         }
         if !unused.is_empty() {
-            gone += delete(store, &unused).await?;
+            gone += paced(rest, delete(store, &unused)).await?;
         }
         if rows.is_empty() {
             break;
         }
     }
     Ok(gone)
+}
+
+/// Works, and rests for `rest` times as long as that took.
+async fn paced<T>(rest: u32, work: impl Future<Output = T>) -> T {
+    let began = Instant::now();
+    let done = work.await;
+    tokio::time::sleep(began.elapsed() * rest).await;
+    done
 }
 
 /// Deletes those of these dictionaries that no body refers to.
@@ -76,11 +89,14 @@ async fn delete(store: &SqlStore<impl Database>, dictionaries: &[i64]) -> Result
     let left = store
         .ask(&sql::there(store.dialect(), dictionaries))
         .await?;
-    let gone = dictionaries.len().saturating_sub(left.len());
-    if gone > 0 {
-        store.packed().forget();
+    let mut gone: BTreeSet<i64> = dictionaries.iter().copied().collect();
+    for row in &left {
+        if let Some(dictionary) = row.int(0)? {
+            gone.remove(&dictionary);
+        }
     }
-    Ok(gone as u64)
+    store.packed().forget_rows(&gone);
+    Ok(gone.len() as u64)
 }
 
 /// Packs again what refers to a dictionary, and deletes it; says how many are gone.
@@ -88,6 +104,7 @@ async fn retire(
     store: &SqlStore<impl Database>,
     dictionary: i64,
     parent: Option<String>,
+    rest: u32,
 ) -> Result<u64, Error> {
     let loaded = match store
         .packed()
@@ -118,7 +135,12 @@ async fn retire(
     }
     let mut damaged = Vec::new();
     for _ in 0..TRIES {
-        while repack(store, old, with.as_ref(), &mut damaged).await? {}
+        let mut began = Instant::now();
+        while repack(store, old, with.as_ref(), &mut damaged).await? {
+            tokio::time::sleep(began.elapsed() * rest).await;
+            began = Instant::now();
+        }
+        // At once, before a writer refers to it again.
         if delete(store, &[dictionary]).await? > 0 {
             return Ok(1);
         }

@@ -1,6 +1,9 @@
 //! The bounded memory of dictionaries and keys. What was used longest ago is forgotten first.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use crate::codec::{
     body::Help,
@@ -85,6 +88,17 @@ impl Cache {
                 self.weight -= dictionary.weight();
             }
         }
+    }
+
+    /// Forgets the dictionaries in these rows, and that they are current for a key.
+    pub(super) fn forget(&mut self, gone: &BTreeSet<i64>) {
+        for id in gone {
+            if let Some((_, dictionary)) = self.dictionaries.remove(id) {
+                self.weight -= dictionary.weight();
+            }
+        }
+        let is_gone = |entry: &Entry| entry.dictionary.is_some_and(|id| gone.contains(&id));
+        self.keys.retain(|_, entry| !is_gone(entry));
     }
 
     /// Whether it is known which dictionary is current.

@@ -190,6 +190,27 @@ async fn another_replica_uses_the_dictionaries_that_are_there() {
 }
 
 #[tokio::test]
+async fn a_dictionary_that_is_gone_is_forgotten_and_others_are_not() {
+    let (dictionaries, table) = (DictionaryCache::default(), Table::default());
+    for pipeline in ["build", "deploy"] {
+        let twice = [1, 2].map(|at| run(at, pipeline, "test", 2));
+        pack(&dictionaries, &table, &twice).await;
+    }
+    let gone = table.dictionaries.lock().unwrap().pop().unwrap().id;
+    table.keys.lock().unwrap().retain(|_, id| *id != gone);
+    dictionaries.forget_rows(&BTreeSet::from([gone]));
+
+    table.asked();
+    pack(&dictionaries, &table, &[run(3, "build", "test", 2)]).await;
+    assert_eq!(table.asked(), [""; 0]);
+    let asked = dictionaries.load(&table, BTreeSet::from([gone])).await;
+    assert!(asked.unwrap().is_empty());
+    assert_eq!(table.asked(), ["dictionaries"]);
+    let packed = pack(&dictionaries, &table, &[run(3, "deploy", "test", 2)]).await;
+    assert_eq!(packed[0].dictionary, Some(1), "that of its type");
+}
+
+#[tokio::test]
 async fn a_run_that_goes_on_becomes_no_dictionary() {
     let (dictionaries, table) = (DictionaryCache::default(), Table::default());
     let mut going = run(1, "build", "compile", 1);

@@ -415,7 +415,7 @@ async fn stays_clean_beside_writers(url: &str) {
                 .given([Change::DeleteResult { name, expect: None }])
                 .await;
             let most = std::num::NonZeroU32::MAX;
-            writer.maintenance.sweep(most).await.unwrap();
+            writer.maintenance.sweep(most, 0).await.unwrap();
         }
     });
     let mut looks = 0;
