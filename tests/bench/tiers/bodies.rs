@@ -202,6 +202,11 @@ pub fn day(day: usize) -> String {
     format!("timestamp(\"{began}\")")
 }
 
+/// The day of a time.
+pub fn day_of(time: Timestamp) -> usize {
+    usize::try_from(time.as_second() - BEGAN).unwrap() / DAY
+}
+
 fn time(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }

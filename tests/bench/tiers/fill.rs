@@ -1,11 +1,17 @@
-//! Fills a store: results whose records are in files, which the archive writes as for records that are moved, and
-//! the newest runs in the database.
+//! Fills stores: results whose records are in files, which the archive of the first one writes as for records that
+//! are moved, and the newest runs in each database.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+    sync::Arc,
+    time::Instant,
+};
 
 use futures::{StreamExt as _, stream};
+use hindsight_filter::model::RunResult;
 use hindsight_storage::{
-    Batch, Change, Moving, WholeVersion,
+    ArchiveFile, Batch, Change, Moving, WholeVersion,
     objects::{Bucket, Settings},
     resolve::{Opened, Options, Schema, open},
 };
@@ -13,7 +19,7 @@ use jiff::Timestamp;
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
 
 use crate::{
-    bodies::{NAMESPACES, RECORDS, Runs, namespace_of},
+    bodies::{NAMESPACES, RECORDS, Runs, day_of, namespace_of, parent},
     figures::Figures,
     fresh::Database,
     unmoved::Unmoved,
@@ -28,7 +34,59 @@ const MOST: f64 = 12_288.0;
 /// Fewer runs than these in a file share too little with each other.
 const SHARED: usize = 40;
 
-pub async fn fill(database: &Database, folder: &Path, runs: &Arc<Runs>, figures: &mut Figures) {
+pub async fn fill(databases: &[Database], folder: &Path, runs: &Arc<Runs>, figures: &mut Figures) {
+    let mut stores = Vec::new();
+    for database in databases {
+        stores.push((database, Arc::new(opened(database, folder).await)));
+    }
+    let Some((database, first)) = stores.first() else {
+        return;
+    };
+    figures.database = database.label;
+    let empty = bytes(database).await;
+    let began = Instant::now();
+    let files = each_part(runs, |day, namespace| {
+        let (opened, runs) = (Arc::clone(first), Arc::clone(runs));
+        async move { write(&opened, &runs, day, namespace).await }
+    });
+    let files = files.await;
+    let cold = runs.of_day(runs.cold_days()).start;
+    let rate = per_second(cold * RECORDS, began);
+    figures.value("records written to files in a second", rate, "/s", None);
+    figures.value("files", files as f64, "", None);
+    let in_files = size(folder) as f64 / cold as f64;
+    let is_dense = cold / files.max(1) >= SHARED;
+    let bound = is_dense.then_some(in_files);
+    let met = bound.map(|bytes| bytes <= MOST);
+    figures.value("bytes of a run in files", in_files.round(), "", met);
+    store_newest((database, first), (empty, bound), runs, figures).await;
+
+    let written = first.index.archive_files().await.unwrap();
+    let written: HashMap<_, _> = written
+        .into_iter()
+        .map(|file| ((file.parent.to_string(), day_of(file.begin)), file))
+        .collect();
+    let written = Arc::new(written);
+    for (database, opened) in stores.iter().skip(1) {
+        figures.database = database.label;
+        let empty = bytes(database).await;
+        let noted = each_part(runs, |day, namespace| {
+            let (opened, runs) = (Arc::clone(opened), Arc::clone(runs));
+            let written = Arc::clone(&written);
+            async move {
+                let file = written.get(&(parent(namespace), day));
+                note(&opened, &runs, (day, namespace), file).await
+            }
+        });
+        assert_eq!(noted.await, files);
+        store_newest((database, opened), (empty, bound), runs, figures).await;
+    }
+    for (_, opened) in stores {
+        opened.maintenance.close().await;
+    }
+}
+
+async fn opened(database: &Database, folder: &Path) -> Opened {
     let settings = Settings {
         url: format!("file://{}", folder.display()),
         above: 0,
@@ -41,47 +99,46 @@ pub async fn fill(database: &Database, folder: &Path, runs: &Arc<Runs>, figures:
         archive: Some(Bucket::open(&settings).unwrap()),
         ..Options::default()
     };
-    let opened = Arc::new(open(&database.url, &options).await.unwrap());
-    let empty = bytes(database).await;
+    open(&database.url, &options).await.unwrap()
+}
 
-    let began = Instant::now();
+/// Does what is to be done for the runs of each day and namespace that are in a file; says how many have any.
+async fn each_part<F>(runs: &Runs, part: impl Fn(usize, usize) -> F) -> usize
+where
+    F: Future<Output = bool> + Send + 'static,
+{
     let parts = (0..runs.cold_days()).flat_map(|day| (0..NAMESPACES).map(move |at| (day, at)));
-    let files = stream::iter(parts).map(|(day, namespace)| {
-        let (opened, runs) = (Arc::clone(&opened), Arc::clone(runs));
-        tokio::spawn(async move { write(&opened, &runs, day, namespace).await })
-    });
-    let files = files.buffer_unordered(AT_ONCE);
-    let files = files.fold(0, |sum, written| async move {
-        sum + usize::from(written.unwrap())
-    });
-    let files = files.await;
-    let cold = runs.of_day(runs.cold_days()).start;
-    let rate = per_second(cold * RECORDS, began);
-    figures.value("records written to files in a second", rate, "/s", None);
-    figures.value("files", files as f64, "", None);
-    let rows = bytes(database).await - empty;
+    stream::iter(parts)
+        .map(|(day, namespace)| tokio::spawn(part(day, namespace)))
+        .buffer_unordered(AT_ONCE)
+        .fold(0, |sum, has| async move { sum + usize::from(has.unwrap()) })
+        .await
+}
 
+/// Stores the newest runs, after those that are in files, which take so many bytes each.
+async fn store_newest(
+    (database, opened): (&Database, &Opened),
+    (empty, in_files): (f64, Option<f64>),
+    runs: &Runs,
+    figures: &mut Figures,
+) {
+    let rows = bytes(database).await - empty;
+    let cold = runs.of_day(runs.cold_days()).start;
     let began = Instant::now();
     let numbers: Vec<usize> = (cold..runs.count).collect();
     stream::iter(numbers.chunks(BATCH))
-        .map(|numbers| insert(&opened, runs, numbers))
+        .map(|numbers| insert(opened, runs, numbers))
         .buffer_unordered(AT_ONCE)
         .collect::<()>()
         .await;
     let rate = per_second(numbers.len() * RECORDS, began);
     figures.value("records stored in a second", rate, "/s", None);
     let stored = (bytes(database).await - empty - rows) / numbers.len() as f64;
-    opened.maintenance.close().await;
-
-    let in_files = size(folder) as f64 / cold as f64;
     let row = rows / cold as f64;
-    let is_dense = cold / files.max(1) >= SHARED;
-    let met = is_dense.then_some(in_files <= MOST);
-    figures.value("bytes of a run in files", in_files.round(), "", met);
     let case = "bytes in the database of a run that is in files";
     figures.value(case, row.round(), "", None);
     let case = "bytes in the database of a run that is there";
-    let met = is_dense.then_some(in_files + row < stored);
+    let met = in_files.map(|bytes| bytes + row < stored);
     figures.value(case, stored.round(), "", met);
 }
 
@@ -106,26 +163,46 @@ async fn write(opened: &Opened, runs: &Runs, day: usize, namespace: usize) -> bo
     let archive = opened.archive.as_ref().unwrap();
     let changes = archive.write(moving, Timestamp::UNIX_EPOCH).await.unwrap();
     assert_eq!(changes.len(), results.len());
+    match changes.first() {
+        Some(Change::ArchiveResult { file, .. }) => insert_moved(opened, results, *file).await,
+        Some(change) => panic!("{change:?}"),
+        None => return false,
+    }
+    true
+}
+
+/// Notes a file that another store wrote, and its results; false if there are none.
+async fn note(
+    opened: &Opened,
+    runs: &Runs,
+    (day, namespace): (usize, usize),
+    file: Option<&ArchiveFile>,
+) -> bool {
+    let numbers = runs.of_day(day).filter(|it| namespace_of(*it) == namespace);
+    let results: Vec<_> = numbers.map(|number| runs.run(number).result).collect();
+    let Some(file) = file else {
+        assert!(results.is_empty());
+        return false;
+    };
+    assert_eq!(file.results, results.len() as u64);
+    let noted = opened.index.begin_file(file, Timestamp::UNIX_EPOCH);
+    insert_moved(opened, results, noted.await.unwrap()).await;
+    true
+}
+
+/// Stores results whose records are in a file, and were never in the database.
+async fn insert_moved(opened: &Opened, results: Vec<RunResult>, file: i64) {
     let mut batch = Batch::default();
-    for (change, result) in changes.into_iter().zip(results) {
-        let Change::ArchiveResult {
-            name, now, file, ..
-        } = change
-        else {
-            panic!("{change:?}");
-        };
-        // The records were never in the database.
-        let version = WholeVersion::of(&result, []);
-        batch.changes.push(Change::InsertResult(result));
-        batch.changes.push(Change::ArchiveResult {
-            name,
-            version,
-            now,
+    for result in results {
+        let moved = Change::ArchiveResult {
+            name: result.name.clone(),
+            version: WholeVersion::of(&result, []),
+            now: Timestamp::UNIX_EPOCH,
             file,
-        });
+        };
+        batch.changes.extend([Change::InsertResult(result), moved]);
     }
     opened.store.commit(&batch).await.unwrap();
-    !batch.changes.is_empty()
 }
 
 async fn insert(opened: &Opened, runs: &Runs, numbers: &[usize]) {

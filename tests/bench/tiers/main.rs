@@ -4,7 +4,7 @@
 //!
 //! `make bench-archive` runs it; `SIZE` is the number of records, `DAYS` how many days they are of, of which each
 //! namespace has a file, and `DATABASES=sqlite` leaves the other database out. Every answer is compared with what was
-//! written. `target/bench/tiers.jsonl` gets one line for each figure. With `STRICT=1` it fails where one misses its
+//! written. All databases share one set of files. `target/bench/tiers.jsonl` gets one line for each figure. With `STRICT=1` it fails where one misses its
 //! bound.
 #![expect(
     clippy::unwrap_used,
@@ -51,12 +51,19 @@ fn main() -> ExitCode {
     let mut figures = Figures::new(&folder.join("tiers.jsonl"));
     runtime.block_on(async {
         let runs = Arc::new(Runs::new(size / RECORDS, days));
-        for given in fresh::databases().await {
-            if chosen.contains(given.label) {
-                (figures.database, figures.records) = (given.label, size);
-                println!("{}, {size} records", given.label);
-                measured(&given, &runs, &mut figures).await;
-            }
+        let (given, others): (Vec<_>, Vec<_>) = fresh::databases()
+            .await
+            .into_iter()
+            .partition(|given| chosen.contains(given.label));
+        let folder = tempfile::tempdir().unwrap();
+        figures.records = size;
+        fill::fill(&given, folder.path(), &runs, &mut figures).await;
+        for given in &given {
+            println!("{}, {size} records", given.label);
+            figures.database = given.label;
+            measured(given, folder.path(), &runs, &mut figures).await;
+        }
+        for given in given.into_iter().chain(others) {
             given.remove().await;
         }
     });
@@ -65,15 +72,13 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(is_strict && !figures.missed.is_empty()))
 }
 
-async fn measured(given: &fresh::Database, runs: &Arc<Runs>, figures: &mut Figures) {
-    let folder = tempfile::tempdir().unwrap();
-    fill::fill(given, folder.path(), runs, figures).await;
-    let url = format!("file://{}", folder.path().display());
+async fn measured(given: &fresh::Database, folder: &Path, runs: &Runs, figures: &mut Figures) {
+    let url = format!("file://{}", folder.display());
     let server = Server::start(given, &["--archive-url", &url]).await;
     let files = Files::Directory;
     Asked::new(&server, files, runs, figures).all().await;
     drop(server);
-    let bucket = Bucket::start(folder.path()).await;
+    let bucket = Bucket::start(folder).await;
     let flags = ["--archive-url", "s3://bucket"];
     let server = Server::start_in(given, &flags, &bucket.env()).await;
     let files = Files::Bucket(&bucket);
