@@ -3,7 +3,7 @@
 CARGO ?= cargo
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs chaos-workflows fuzz fuzz-server openapi-test wire-test lint tidy model postgres mariadb chromium screenshots bench-ui size sql test-sql bench-sql lint-sql sql-cluster test-sql-cluster sql-image bench-kfp bench-workflows kfp-test
+.PHONY: contract demo takeover test image image-test bench bench-start bench-scale bench-runs bench-feed bench-logs bench-archive bench-retention bench-ray bench-isolation flood crash chaos chaos-logs chaos-workflows fuzz fuzz-server openapi-test wire-test lint tidy model postgres mariadb chromium screenshots bench-ui size sql test-sql bench-sql lint-sql sql-cluster test-sql-cluster sql-image bench-kfp bench-workflows differential kfp-test
 
 # Server, watcher and a simulated cluster whose runs are stored and collected.
 # DEMO='--runs 200 --exit' passes options on.
@@ -140,6 +140,14 @@ openapi-test:
 wire-test:
 	$(CARGO) build --locked --workspace --bins
 	tests/wire/check
+
+# RECORDS records in the database, in files and in both, and FILTERS random filters, orders and pages: lists are those of
+# plain evaluation.
+RECORDS ?= 100000
+FILTERS ?= 5000
+differential: postgres
+	HINDSIGHT_TEST_DIFFERENTIAL='$(RECORDS) $(FILTERS)' \
+		tests/with-postgres $(CARGO) test --locked --release -p hindsight --lib query::tests::tiers
 
 # The store of pipelines by the kfp SDK, which is installed below target/ from PyPI.
 kfp-test:

@@ -6,3 +6,4 @@ mod differential;
 mod indexed;
 mod literals;
 mod rows;
+mod tiers;

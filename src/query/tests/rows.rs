@@ -19,6 +19,10 @@ use hindsight_storage::{
     resolve::{Options, Schema, open},
 };
 
+/// Results of a file, and rows of a commit, at most.
+const IN_FILE: usize = 100;
+const IN_COMMIT: usize = 1_000;
+
 #[derive(Debug)]
 pub(super) struct Opened {
     /// What it is called in complaints.
@@ -45,7 +49,8 @@ impl Opened {
         }
     }
 
-    /// Moves the records of every so many results to a file for each parent.
+    /// Moves the records of every so many results to files, as retention does: those of a parent and day to one, but
+    /// for many.
     pub(super) async fn move_to_files(&self, every: usize) {
         let Some(archive) = &self.archive else { return };
         let all = || ListQuery {
@@ -59,7 +64,7 @@ impl Opened {
             projection: Projection::ALL,
             priority: Priority::Normal,
         };
-        let mut of_parents: BTreeMap<String, Vec<Moving>> = BTreeMap::new();
+        let mut of_files: BTreeMap<(String, String), Vec<Moving>> = BTreeMap::new();
         let results = self.store.list_results(&all()).await.unwrap();
         for listed in results.into_iter().step_by(every) {
             let mut of_result = all();
@@ -68,18 +73,20 @@ impl Opened {
             let rows = self.store.list_columns(&of_result).await.unwrap();
             let updates = rows.iter().map(|row| row.item.record.update_time);
             let version = WholeVersion::of(&listed.item, updates);
+            let day = listed.item.create_time.strftime("%F").to_string();
             let moving = Moving::of(&*self.store, listed.item, version).await;
             let moving = moving.unwrap().unwrap();
             let parent = moving.name().parent().to_string();
-            of_parents.entry(parent).or_default().push(moving);
+            of_files.entry((parent, day)).or_default().push(moving);
         }
         let mut moved = 0;
-        for moving in of_parents.into_values() {
-            let changes = archive.write(moving, jiff::Timestamp::UNIX_EPOCH).await;
-            for change in changes.unwrap() {
+        for moving in of_files.into_values() {
+            for moving in moving.chunks(IN_FILE) {
+                let written = archive.write(moving.to_vec(), jiff::Timestamp::UNIX_EPOCH);
                 // One without records has none that move.
-                self.store.commit(&change.into()).await.unwrap();
-                moved += 1;
+                let changes = written.await.unwrap();
+                moved += changes.len();
+                self.store.commit(&Batch { changes }).await.unwrap();
             }
         }
         assert!(moved > 0, "{}: nothing was moved", self.name);
@@ -117,6 +124,15 @@ impl Opened {
 
     /// Names of the rows of every page, in order.
     pub(super) async fn names(&self, ask: &Ask<'_>) -> Result<Vec<String>, Error> {
+        Ok(self.first_names(ask, usize::MAX).await?.0)
+    }
+
+    /// Names of the rows of the first pages, in order, and whether these are all.
+    pub(super) async fn first_names(
+        &self,
+        ask: &Ask<'_>,
+        pages: usize,
+    ) -> Result<(Vec<String>, bool), Error> {
         let engine = Engine::new(
             Arc::clone(&self.store),
             Tokens::new(b"key"),
@@ -124,7 +140,7 @@ impl Opened {
             ask.page_bytes,
         );
         let (mut names, mut token) = (Vec::new(), String::new());
-        loop {
+        for _ in 0..pages {
             let list = List {
                 scope: ask.scope.parse().unwrap(),
                 filter: Arc::new(ask.filter.clone()),
@@ -150,10 +166,11 @@ impl Opened {
             assert!(next.is_empty() || !page.is_empty(), "an empty page");
             names.extend(page);
             if next.is_empty() {
-                return Ok(names);
+                return Ok((names, true));
             }
             token = next;
         }
+        Ok((names, false))
     }
 }
 
@@ -207,8 +224,11 @@ impl Rows {
     pub(super) async fn fill(&self, store: &dyn Store) {
         let results = self.results.iter().cloned().map(Change::InsertResult);
         let records = self.records.iter().map(|kept| kept.record.clone());
-        let changes = results.chain(records.map(Change::InsertRecord)).collect();
-        store.commit(&Batch { changes }).await.unwrap();
+        let changes: Vec<_> = results.chain(records.map(Change::InsertRecord)).collect();
+        for changes in changes.chunks(IN_COMMIT) {
+            let changes = changes.to_vec();
+            store.commit(&Batch { changes }).await.unwrap();
+        }
     }
 
     /// The answer by the words of the language.

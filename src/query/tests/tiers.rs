@@ -1,0 +1,148 @@
+//! Many rows in the database, in files, or in both: lists are those of plain evaluation.
+
+use std::{cell::Cell, thread};
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::{
+    prelude::*,
+    test_runner::{TestError, TestRunner},
+};
+use tokio::runtime::Runtime;
+
+use super::{
+    differential::{agree, drawn, question},
+    rows::{Opened, Rows},
+};
+use hindsight_filter::{
+    model::Resource,
+    samples::{record_filter, record_order, record_row, result_filter, result_order, result_row},
+};
+use hindsight_storage::testing::{Database as _, PostgresDatabase, SqliteFile, postgres_server};
+
+/// Records, and filters, of which each thread has some; `HINDSIGHT_TEST_DIFFERENTIAL` says others, as in `100000 5000`
+/// (`make differential`).
+const ORDINARY: &str = "5000 500";
+const THREADS: u32 = 2;
+/// Of five questions one is about results.
+const ABOUT_RESULTS: u32 = 5;
+/// Records of a result, and days on which results were stored first.
+const OF_RESULT: usize = 10;
+const DAYS: usize = 40;
+/// Pages of a list that are compared; a list may have all rows.
+const PAGES: usize = 3;
+const PAGE: u32 = 100;
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests are configured by the environment"
+)]
+fn sizes() -> (usize, u32) {
+    let said = std::env::var("HINDSIGHT_TEST_DIFFERENTIAL").unwrap_or(ORDINARY.to_owned());
+    let (records, filters) = said.split_once(' ').unwrap();
+    (records.parse().unwrap(), filters.parse().unwrap())
+}
+
+/// Rows of few values over many results and days. One in five has the time of another, one result in ten a name of the
+/// small sets.
+fn many(records: usize) -> Rows {
+    let mut runner = TestRunner::default();
+    let first: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    let count = records / OF_RESULT;
+    let mut results = drawn(count, &mut runner, result_row());
+    for (at, result) in results.iter_mut().enumerate() {
+        if at % 10 > 0 {
+            result.name = format!("{}-{at}", result.name).parse().unwrap();
+        }
+        if at % 5 > 0 {
+            let hours = i64::try_from(at * DAYS * 24 / count).unwrap();
+            result.create_time = first + SignedDuration::from_hours(hours);
+        }
+    }
+    let mut rows = drawn(records, &mut runner, record_row());
+    for (at, record) in rows.iter_mut().enumerate() {
+        let result = &results[at * count / records];
+        let id = format!("{}-{at}", record.name.id());
+        record.name = result.name.record(&id).unwrap();
+        if at % 5 > 0 {
+            let ms = i64::try_from(at % OF_RESULT / 2).unwrap();
+            record.create_time = result.create_time + SignedDuration::from_millis(ms);
+        }
+    }
+    Rows::new(results, rows)
+}
+
+/// Asks so many questions.
+fn compare(runtime: &Runtime, resource: Resource, filters: u32, rows: &Rows, databases: &[Opened]) {
+    let config = ProptestConfig {
+        cases: filters,
+        failure_persistence: None,
+        max_shrink_iters: 20,
+        ..ProptestConfig::default()
+    };
+    let questions = match resource {
+        Resource::Records => question(record_filter(), record_order(), PAGE).boxed(),
+        Resource::Results => question(result_filter(), result_order(), PAGE).boxed(),
+    };
+    let asked = Cell::new(0);
+    let outcome = TestRunner::new(config).run(&questions, |question| {
+        asked.set(asked.get() + 1);
+        runtime.block_on(agree((&question, PAGES), resource, rows, databases))
+    });
+    match outcome {
+        Ok(()) => assert!(asked.get() >= filters, "{resource:?}: too few filters"),
+        Err(TestError::Fail(why, question)) => panic!("{resource:?} {question:#?}\n{why}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn lists_are_the_same_wherever_their_rows_are() {
+    let runtime = Runtime::new().unwrap();
+    let (records, filters) = sizes();
+    let rows = many(records);
+    assert!(rows.results.len() > records / OF_RESULT / 2 && rows.records.len() > records / 2);
+    let server = postgres_server();
+    let made = server.map(|server| runtime.block_on(PostgresDatabase::fresh(&server)));
+    let files = [(); 3].map(|()| runtime.block_on(SqliteFile::fresh()));
+    let mut urls = vec![
+        ("SQLite", files[0].url()),
+        ("SQLite, all in files", files[1].url()),
+        ("SQLite, half in files", files[2].url()),
+    ];
+    urls.extend(
+        made.iter()
+            .map(|made| ("PostgreSQL, half in files", made.url())),
+    );
+    let fill = async |(name, url): (&'static str, String)| {
+        let opened = Opened::at(name, &url).await;
+        rows.fill(&*opened.store).await;
+        let every = ["all in files", "half in files"];
+        if let Some(every) = every.iter().position(|end| name.ends_with(end)) {
+            opened.move_to_files(every + 1).await;
+        }
+        opened
+    };
+    let databases: Vec<_> = urls
+        .into_iter()
+        .map(|given| runtime.block_on(fill(given)))
+        .collect();
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let results = filters.div_ceil(THREADS * ABOUT_RESULTS);
+                let others = filters.div_ceil(THREADS) - results;
+                compare(&runtime, Resource::Records, others, &rows, &databases);
+                compare(&runtime, Resource::Results, results, &rows, &databases);
+            });
+        }
+    });
+    for database in databases {
+        runtime.block_on(database.close());
+    }
+    for file in files {
+        runtime.block_on(file.remove());
+    }
+    if let Some(made) = made {
+        runtime.block_on(made.remove());
+    }
+}
