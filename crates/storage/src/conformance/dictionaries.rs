@@ -107,7 +107,7 @@ pub(super) async fn sweeping_beside_writers_harms_none(world: World) {
     let sweeping = tokio::spawn(async move {
         let mut swept = 0;
         while stopped.try_recv().is_err() {
-            swept += sweeper.maintenance.sweep(MANY, 0).await.unwrap();
+            swept += sweeper.maintenance.sweep(MANY, 1).await.unwrap();
             tokio::task::yield_now().await;
         }
         swept
