@@ -263,3 +263,21 @@ async fn repack(
     store.tell(statements).await?;
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn it_rests_for_several_times_as_long_as_it_worked() {
+        const WORK: Duration = Duration::from_millis(5);
+        let began = tokio::time::Instant::now();
+        paced(4, async { std::thread::sleep(WORK) }).await;
+        assert!(began.elapsed() >= WORK * 4);
+        let began = tokio::time::Instant::now();
+        paced(0, async { std::thread::sleep(WORK) }).await;
+        assert!(began.elapsed() < WORK);
+    }
+}
