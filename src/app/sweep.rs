@@ -9,7 +9,7 @@ use std::{
 use hindsight_runtime::clock::Clock;
 use hindsight_runtime::error::report;
 use hindsight_runtime::low_priority;
-use hindsight_storage::Maintenance;
+use hindsight_storage::{Error, Maintenance};
 use tokio::task::JoinSet;
 
 /// How often it is looked at.
@@ -78,6 +78,15 @@ async fn changes(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Clock>, reten
     }
 }
 
+/// Works at low priority; the error says what went wrong in either.
+async fn at_low_priority<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, String> {
+    let done = low_priority::run(work).await;
+    done.map_err(|broken| report(&broken))?
+        .map_err(|error| report(&error))
+}
+
 /// Runs that are read again at once for their signatures.
 const SIGNED: NonZeroU32 = NonZeroU32::new(100).expect("100 is not 0");
 /// How many times as long as it worked it rests.
@@ -90,21 +99,14 @@ async fn sign(maintenance: Arc<dyn Maintenance>) {
         let began = Instant::now();
         let store = Arc::clone(&maintenance);
         let signing = async move { store.sign(SIGNED).await };
-        let rest = match low_priority::run(signing).await {
-            Ok(Ok(0)) => PIECES,
-            Ok(Ok(runs)) => {
+        let rest = match at_low_priority(signing).await {
+            Ok(0) => PIECES,
+            Ok(runs) => {
                 tracing::debug!(runs, "updated signatures of failed runs");
                 began.elapsed() * REST
             }
-            Ok(Err(error)) => {
-                tracing::warn!(
-                    error = report(&error),
-                    "cannot update signatures of failed runs; retrying"
-                );
-                PIECES
-            }
             Err(error) => {
-                tracing::warn!(%error, "cannot update signatures of failed runs; retrying");
+                tracing::warn!(error, "cannot update signatures of failed runs; retrying");
                 PIECES
             }
         };
@@ -124,22 +126,15 @@ async fn pack(maintenance: Arc<dyn Maintenance>, clock: Arc<dyn Clock>) {
         let store = Arc::clone(&maintenance);
         let now = clock.now();
         let packing = async move { store.pack_logs(now, PACKED).await };
-        let rest = match low_priority::run(packing).await {
-            Ok(Ok(0)) => SEALED,
+        let rest = match at_low_priority(packing).await {
+            Ok(0) => SEALED,
             // There may be more.
-            Ok(Ok(bytes)) => {
+            Ok(bytes) => {
                 tracing::debug!(bytes, "compressed sealed logs");
                 Duration::ZERO
             }
-            Ok(Err(error)) => {
-                tracing::warn!(
-                    error = report(&error),
-                    "cannot compress sealed logs; retrying"
-                );
-                PIECES
-            }
             Err(error) => {
-                tracing::warn!(%error, "cannot compress sealed logs; retrying");
+                tracing::warn!(error, "cannot compress sealed logs; retrying");
                 PIECES
             }
         };
@@ -156,8 +151,8 @@ async fn sweep(maintenance: Arc<dyn Maintenance>) {
         loop {
             let store = Arc::clone(&maintenance);
             let sweeping = async move { store.sweep(MOST, REST).await };
-            match low_priority::run(sweeping).await {
-                Ok(Ok(gone)) => {
+            match at_low_priority(sweeping).await {
+                Ok(gone) => {
                     if gone > 0 {
                         tracing::debug!(gone, "removed unowned dictionaries");
                     }
@@ -165,15 +160,8 @@ async fn sweep(maintenance: Arc<dyn Maintenance>) {
                         break;
                     }
                 }
-                Ok(Err(error)) => {
-                    tracing::warn!(
-                        error = report(&error),
-                        "cannot remove unowned dictionaries; retrying"
-                    );
-                    break;
-                }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot remove unowned dictionaries; retrying");
+                    tracing::warn!(error, "cannot remove unowned dictionaries; retrying");
                     break;
                 }
             }
