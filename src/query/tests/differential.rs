@@ -52,7 +52,7 @@ pub(super) struct Question {
     page_bytes: usize,
 }
 
-pub(super) fn question(
+fn question(
     filter: impl Strategy<Value = String>,
     order: impl Strategy<Value = String>,
     most: u32,
@@ -137,6 +137,30 @@ pub(super) async fn agree(
     Ok(())
 }
 
+/// Asks as many questions as the configuration says, each with its number and pages of at most so many rows, and
+/// panics with the smallest one that fails.
+pub(super) fn ask_all(
+    config: &ProptestConfig,
+    resource: Resource,
+    most: u32,
+    ask: impl Fn(u32, &Question) -> Result<(), TestCaseError>,
+) {
+    let questions = match resource {
+        Resource::Records => question(record_filter(), record_order(), most).boxed(),
+        Resource::Results => question(result_filter(), result_order(), most).boxed(),
+    };
+    let asked = Cell::new(0_u32);
+    let outcome = TestRunner::new(config.clone()).run(&questions, |question| {
+        asked.set(asked.get() + 1);
+        ask(asked.get(), &question)
+    });
+    match outcome {
+        Ok(()) => assert!(asked.get() >= config.cases, "{resource:?}: too few filters"),
+        Err(TestError::Fail(why, question)) => panic!("{resource:?} {question:#?}\n{why}"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// Draws a set of rows, puts it into databases, and asks them for it.
 fn compare_on_one_set(urls: &[(&'static str, String)]) {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -169,30 +193,14 @@ fn compare_on_one_set(urls: &[(&'static str, String)]) {
         }
         databases.push(opened);
     }
-    let all = |resource, questions: BoxedStrategy<Question>| {
-        let asked = Cell::new(0_u32);
-        let mut runner = TestRunner::new(config.clone());
-        let outcome = runner.run(&questions, |question| {
-            asked.set(asked.get() + 1);
+    for resource in [Resource::Records, Resource::Results] {
+        ask_all(&config, resource, 1_000, |number, question| {
             // Files take as long to ask as all the others.
-            let without_files = usize::from(!asked.get().is_multiple_of(16));
+            let without_files = usize::from(!number.is_multiple_of(16));
             let databases = &databases[..databases.len() - without_files];
-            runtime.block_on(agree((&question, usize::MAX), resource, &rows, databases))
+            runtime.block_on(agree((question, usize::MAX), resource, &rows, databases))
         });
-        match outcome {
-            Ok(()) => assert!(asked.get() >= FILTERS, "{resource:?}: too few filters"),
-            Err(TestError::Fail(why, question)) => panic!("{resource:?} {question:#?}\n{why}"),
-            Err(error) => panic!("{error}"),
-        }
-    };
-    all(
-        Resource::Records,
-        question(record_filter(), record_order(), 1_000).boxed(),
-    );
-    all(
-        Resource::Results,
-        question(result_filter(), result_order(), 1_000).boxed(),
-    );
+    }
     for database in databases {
         runtime.block_on(database.close());
     }

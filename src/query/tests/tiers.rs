@@ -1,21 +1,18 @@
 //! Many rows in the database, in files, or in both: lists are those of plain evaluation.
 
-use std::{cell::Cell, thread};
+use std::thread;
 
 use jiff::{SignedDuration, Timestamp};
-use proptest::{
-    prelude::*,
-    test_runner::{TestError, TestRunner},
-};
+use proptest::test_runner::{Config, TestRunner};
 use tokio::runtime::Runtime;
 
 use super::{
-    differential::{agree, drawn, question},
+    differential::{agree, ask_all, drawn},
     rows::{Opened, Rows},
 };
 use hindsight_filter::{
     model::Resource,
-    samples::{record_filter, record_order, record_row, result_filter, result_order, result_row},
+    samples::{record_row, result_row},
 };
 use hindsight_storage::testing::{Database as _, PostgresDatabase, SqliteFile, postgres_server};
 
@@ -27,9 +24,9 @@ const THREADS: u32 = 2;
 const ABOUT_RESULTS: u32 = 5;
 /// Records of a result, and days on which results were stored first.
 const OF_RESULT: usize = 10;
-const DAYS: usize = 40;
-/// Pages of a list that are compared; a list may have all rows.
-const PAGES: usize = 3;
+const DAYS: usize = 6;
+/// Pages of a list that are compared, and rows of most pages; a list may have all rows.
+const PAGES: usize = 2;
 const PAGE: u32 = 100;
 
 #[expect(
@@ -71,30 +68,6 @@ fn many(records: usize) -> Rows {
     Rows::new(results, rows)
 }
 
-/// Asks so many questions.
-fn compare(runtime: &Runtime, resource: Resource, filters: u32, rows: &Rows, databases: &[Opened]) {
-    let config = ProptestConfig {
-        cases: filters,
-        failure_persistence: None,
-        max_shrink_iters: 20,
-        ..ProptestConfig::default()
-    };
-    let questions = match resource {
-        Resource::Records => question(record_filter(), record_order(), PAGE).boxed(),
-        Resource::Results => question(result_filter(), result_order(), PAGE).boxed(),
-    };
-    let asked = Cell::new(0);
-    let outcome = TestRunner::new(config).run(&questions, |question| {
-        asked.set(asked.get() + 1);
-        runtime.block_on(agree((&question, PAGES), resource, rows, databases))
-    });
-    match outcome {
-        Ok(()) => assert!(asked.get() >= filters, "{resource:?}: too few filters"),
-        Err(TestError::Fail(why, question)) => panic!("{resource:?} {question:#?}\n{why}"),
-        Err(error) => panic!("{error}"),
-    }
-}
-
 #[test]
 fn lists_are_the_same_wherever_their_rows_are() {
     let runtime = Runtime::new().unwrap();
@@ -131,8 +104,18 @@ fn lists_are_the_same_wherever_their_rows_are() {
             scope.spawn(|| {
                 let results = filters.div_ceil(THREADS * ABOUT_RESULTS);
                 let others = filters.div_ceil(THREADS) - results;
-                compare(&runtime, Resource::Records, others, &rows, &databases);
-                compare(&runtime, Resource::Results, results, &rows, &databases);
+                for (resource, cases) in [(Resource::Records, others), (Resource::Results, results)]
+                {
+                    let config = Config {
+                        cases,
+                        failure_persistence: None,
+                        max_shrink_iters: 20,
+                        ..Config::default()
+                    };
+                    ask_all(&config, resource, PAGE, |_, question| {
+                        runtime.block_on(agree((question, PAGES), resource, &rows, &databases))
+                    });
+                }
             });
         }
     });
