@@ -22,8 +22,6 @@ const ORDINARY: &str = "5000 500";
 const THREADS: u32 = 4;
 /// Of five questions one is about results.
 const ABOUT_RESULTS: u32 = 5;
-/// Of four questions one is also for PostgreSQL, which takes as long as the others together.
-const OF_POSTGRESQL: u32 = 4;
 /// Records of a result, and days on which results were stored first.
 const OF_RESULT: usize = 10;
 const DAYS: usize = 6;
@@ -114,12 +112,8 @@ fn lists_are_the_same_wherever_their_rows_are() {
                         max_shrink_iters: 20,
                         ..Config::default()
                     };
-                    ask_all(&config, resource, PAGE, |number, question| {
-                        let asked = match number.is_multiple_of(OF_POSTGRESQL) {
-                            true => &databases[..],
-                            false => &databases[..files.len()],
-                        };
-                        runtime.block_on(agree((question, PAGES), resource, &rows, asked))
+                    ask_all(&config, resource, PAGE, |_, question| {
+                        runtime.block_on(agree((question, PAGES), resource, &rows, &databases))
                     });
                 }
             });
