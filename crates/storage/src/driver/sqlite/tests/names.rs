@@ -116,6 +116,13 @@ async fn parts_of_names_are_looked_for_by_trigrams_and_go_with_their_records() {
         .await
         .unwrap();
     assert_eq!(count, 11);
+    // Writers merge so many blocks at once.
+    let longest = "SELECT max(length(block)) FROM record_names_data WHERE id > 10";
+    let bytes: i64 = sqlx::query_scalar(longest)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert!((500..1_100).contains(&bytes), "a block has {bytes} bytes");
     let gone = "DELETE FROM records WHERE object_name LIKE 'run-0012%'";
     connection.execute(gone).await.unwrap();
     let count: i64 = sqlx::query_scalar(entries)
