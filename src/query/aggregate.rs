@@ -107,9 +107,9 @@ impl Engine {
                 self.quota().scanned(chunk.len() as u64)?;
             }
             (state, tally) = self.add_rows(chunk, state, tally).await?;
-            if scan.is_over(self.scan_budget()) {
+            if scan.is_over() {
                 return Err(Error::Measured {
-                    scanned: scan.scanned(),
+                    scanned: self.scan_budget(),
                 });
             }
         }

@@ -91,7 +91,8 @@ impl Engine {
         if filter.is_none() {
             query.projection = fold.projection();
         }
-        let mut scan = Scan::<F::Row>::new(&**self.store(), self.quota(), filter, query);
+        let budget = self.scan_budget();
+        let mut scan = Scan::<F::Row>::new(&**self.store(), self.quota(), filter, query, budget);
         let mut kept = self.quota().expect(0).await?;
         let mut had_all = true;
         scan.takes_turns = true;
@@ -111,7 +112,7 @@ impl Engine {
             if !self.quota().holds(&mut kept, fold.bytes()) {
                 return Err(QuotaExceeded::Memory.into());
             }
-            had_all = goes_on && !scan.is_over(self.scan_budget());
+            had_all = goes_on && !scan.is_over();
             if !had_all {
                 break;
             }

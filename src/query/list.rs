@@ -226,10 +226,10 @@ impl Engine {
             if full {
                 break true;
             }
-            if scan.is_over(self.scan_budget) {
+            if scan.is_over() {
                 if items.is_empty() {
                     return Err(Error::Budget {
-                        scanned: scan.scanned,
+                        scanned: self.scan_budget,
                     });
                 }
                 last = scan.after;
@@ -297,7 +297,7 @@ impl Engine {
         query: ListQuery,
     ) -> Scan<'_, T> {
         let filter = residual.then(|| Arc::clone(filter));
-        Scan::new(&*self.store, &self.quota, filter, query)
+        Scan::new(&*self.store, &self.quota, filter, query, self.scan_budget)
     }
 }
 

@@ -4,13 +4,15 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use super::{Error, filter_batch::filter_batch, item::Item};
 use hindsight_access::budget::{MemoryPermit, QuotaExceeded, QuotaGuard};
-use hindsight_filter::{Filter, Position};
+use hindsight_filter::{Filter, Position, condition::Column};
 use hindsight_storage::{ListQuery, Listed, Store};
 
 /// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
 /// are fetched with their rows, so a chunk ends with the row that brings it to so many bytes.
 const FIRST_CHUNK: u32 = 256;
 pub(super) const MOST_ROWS: u32 = 1_000;
+/// The same in other orders than that of time: each chunk sorts all rows of the list, so that they are few.
+const MOST_SORTED_ROWS: u32 = 10_000;
 const CHUNK_BYTES: usize = 4 << 20;
 /// The same of payloads that stay packed until they are filtered, each by itself: with fewer
 /// chunks, filtering waits less for reading.
@@ -27,7 +29,9 @@ pub(super) struct Scan<'a, T: Item> {
     query: ListQuery,
     /// The last row given out or filtered.
     pub(super) after: Option<Position>,
-    pub(super) scanned: u64,
+    scanned: u64,
+    /// Most rows that may be read; one more tells whether there are others.
+    budget: u64,
     /// How many bytes of payloads end a chunk.
     chunk_bytes: usize,
     /// What a row turned out to weigh.
@@ -48,12 +52,13 @@ pub(super) struct Scan<'a, T: Item> {
 }
 
 impl<'a, T: Item> Scan<'a, T> {
-    /// A walk over the rows of `query`, charged to `quota`; `filter` is evaluated on each.
+    /// A walk over the first `budget` rows of `query`, charged to `quota`; `filter` is evaluated on each.
     pub(super) fn new(
         store: &'a dyn Store,
         quota: &'a QuotaGuard,
         filter: Option<Arc<Filter>>,
         query: ListQuery,
+        budget: u64,
     ) -> Self {
         let chunk_bytes = match &filter {
             Some(_) => SEALED_BYTES,
@@ -70,6 +75,7 @@ impl<'a, T: Item> Scan<'a, T> {
                 ..query
             },
             scanned: 0,
+            budget,
             chunk_bytes,
             row_bytes: chunk_bytes / FIRST_CHUNK as usize,
             most: 0,
@@ -82,20 +88,14 @@ impl<'a, T: Item> Scan<'a, T> {
 }
 
 impl<T: Item> Scan<'_, T> {
-    /// How many rows it read.
-    pub(super) fn scanned(&self) -> u64 {
-        self.scanned
-    }
-
     /// Whether rows are filtered here, which is paid for as they are read.
     pub(super) fn filters(&self) -> bool {
         self.filter.is_some()
     }
 
-    /// Whether it read more than `budget`, or would have to.
-    pub(super) fn is_over(&self, budget: u64) -> bool {
-        let ended = self.ended && self.ahead.is_none();
-        self.scanned > budget || (self.scanned == budget && !ended)
+    /// Whether there are more rows than it may read.
+    pub(super) fn is_over(&self) -> bool {
+        self.scanned > self.budget
     }
 
     /// The matching rows of the next chunk; `None` after the last.
@@ -131,7 +131,8 @@ impl<T: Item> Scan<'_, T> {
         self.quota.scanned(rows.len() as u64)?;
         let filtering = filter_batch::<T>(rows, filter, self.quota, turn);
         // The first chunk is often enough.
-        let more = (!self.ended && self.scanned > u64::from(FIRST_CHUNK))
+        let goes_on = !self.ended && !self.is_over() && self.scanned > u64::from(FIRST_CHUNK);
+        let more = goes_on
             .then(|| self.quota.expect_more(self.chunk_bytes))
             .flatten();
         let matching = match more {
@@ -177,9 +178,24 @@ impl<T: Item> Scan<'_, T> {
         Ok((rows, held))
     }
 
-    /// How many rows are likely to have the bytes of a chunk.
+    /// How many rows are likely to have the bytes of a chunk, of those that may be read.
     fn fitting(&self) -> usize {
-        (self.chunk_bytes / self.row_bytes.max(1)).clamp(1, MOST_ROWS as usize)
+        let left = self.budget.saturating_sub(self.scanned).saturating_add(1);
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let fitting =
+            |bytes: usize, rows: u32| (bytes / self.row_bytes.max(1)).clamp(1, rows as usize);
+        let rows = fitting(self.chunk_bytes, MOST_ROWS);
+        let rows = match self.is_by_time() {
+            true => rows,
+            false => rows.max(fitting(CHUNK_BYTES, MOST_SORTED_ROWS)),
+        };
+        rows.min(left)
+    }
+
+    /// Whether rows come in the order in which they were stored.
+    fn is_by_time(&self) -> bool {
+        let first = self.query.order.keys().first();
+        first.is_none_or(|key| key.column == Column::CreateTime)
     }
 
     /// What reads the next chunk.
