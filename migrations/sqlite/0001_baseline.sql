@@ -277,9 +277,9 @@ END;
 CREATE VIRTUAL TABLE record_names USING fts5
     (name, content = '', columnsize = 0, detail = none, tokenize = 'trigram case_sensitive 1');
 
--- FTS5 merges its parts in transactions of writers, for which others wait: so many pages at once, or all parts of a
--- size when there are so many; see docs/adr/0066.
-INSERT INTO record_names (record_names, rank) VALUES ('pgsz', 1000), ('crisismerge', 32);
+-- Parts of it are merged in transactions of writers, for which others wait: a few blocks in each, as the server says, or all
+-- parts of a size when there are so many; see docs/adr/0066.
+INSERT INTO record_names (record_names, rank) VALUES ('pgsz', 1000), ('automerge', 0), ('crisismerge', 32);
 
 CREATE TRIGGER records_named AFTER INSERT ON records WHEN NEW.object_name IS NOT NULL BEGIN
     INSERT INTO record_names (rowid, name) VALUES (NEW.row_id, NEW.object_name);

@@ -51,7 +51,7 @@ const POLICIES: &str = "run_at = \"0 3 * * * UTC\"\n\
     [[policies]]\nname = \"cancelled\"\noutcomes = [\"cancelled\"]\nkeep_for = \"forever\"\n\
     [default]\nkeep_for = \"1m\"\n";
 /// How long calls are measured before the pass.
-const BEFORE: Duration = Duration::from_secs(20);
+const BEFORE: Duration = Duration::from_secs(60);
 /// What a call may take longer beside a pass, and what a transaction may take.
 const TIMES: f64 = 1.2;
 const LOCKED_MS: f64 = 100.0;

@@ -63,6 +63,23 @@ impl PreparedChange {
         }
     }
 
+    /// Whether records may come, change or go.
+    pub(crate) fn is_of_records(&self) -> bool {
+        match self {
+            Self::InsertResult(_)
+            | Self::ReplaceResult(..)
+            | Self::InsertHold(_)
+            | Self::DeleteHold(_) => false,
+            Self::DeleteResult(..)
+            | Self::ExpireResult(..)
+            | Self::ArchiveResult(..)
+            | Self::ReturnResult(..)
+            | Self::InsertRecord(_)
+            | Self::ReplaceRecord(..)
+            | Self::DeleteRecord(..) => true,
+        }
+    }
+
     /// The same as parts, to compare without making a text.
     pub(crate) fn key(&self) -> (&ResultName, Option<&str>) {
         let id = match self {

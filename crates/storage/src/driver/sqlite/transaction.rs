@@ -26,6 +26,10 @@ const TOGETHER: [usize; 3] = [64, 16, 4];
 /// Changes of more bytes share no call, which would hold copies of them all.
 const HEAVY: usize = 1 << 20;
 
+/// Blocks of the index of names that are merged in a transaction beside one for each change: about as many as it adds, times
+/// the sizes that parts of the index have.
+const MERGED: usize = 16;
+
 /// Does batches, each all or nothing, and commits; says what became of each.
 pub(super) async fn transaction(
     tx: &mut SqliteConnection,
@@ -46,6 +50,7 @@ pub(super) async fn transaction(
             true => outcomes.push(batch(tx, next[0]).await?),
         }
     }
+    merge_names(tx, batches).await?;
     let committed = tx.execute("COMMIT").await;
     committed.map_err(|e| classify("committing", e))?;
     Ok(outcomes)
@@ -64,12 +69,37 @@ async fn alone(
     changes: &[PreparedChange],
 ) -> Result<Result<(), Error>, Error> {
     let outcome = all(tx, changes).await?;
+    if outcome.is_ok() {
+        merge_names(tx, &[changes]).await?;
+    }
     let (end, what) = match &outcome {
         Ok(()) => ("COMMIT", "committing"),
         Err(_) => ("ROLLBACK", "undoing a batch"),
     };
     tx.execute(end).await.map_err(|e| classify(what, e))?;
     Ok(outcome)
+}
+
+/// Merges parts of the index of names, about as much as the changes add to it. FTS5 would do the same by itself after every
+/// 64 blocks that are written, and keep other writers waiting for it.
+async fn merge_names(
+    tx: &mut SqliteConnection,
+    batches: &[&[PreparedChange]],
+) -> Result<(), Error> {
+    let of_records = |changes: &&[PreparedChange]| {
+        let changes = changes.iter().filter(|change| change.is_of_records());
+        changes.count()
+    };
+    let blocks = match batches.iter().map(of_records).sum() {
+        0 => return Ok(()),
+        changes => i64::try_from(MERGED.saturating_add(changes)).unwrap_or(i64::MAX),
+    };
+    let mut merge =
+        Statement::new("INSERT INTO record_names (record_names, rank) VALUES ('merge', ");
+    merge.bind(blocks).push(")");
+    let merged = query(&merge).execute(tx).await;
+    merged.map_err(|e| classify("merging the index of names", e))?;
+    Ok(())
 }
 
 /// One batch among others, all or nothing.

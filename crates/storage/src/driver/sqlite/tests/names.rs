@@ -116,7 +116,7 @@ async fn parts_of_names_are_looked_for_by_trigrams_and_go_with_their_records() {
         .await
         .unwrap();
     assert_eq!(count, 11);
-    // Writers merge so many blocks at once.
+    // Writers merge blocks of this size.
     let longest = "SELECT max(length(block)) FROM record_names_data WHERE id > 10";
     let bytes: i64 = sqlx::query_scalar(longest)
         .fetch_one(&mut connection)
@@ -130,6 +130,30 @@ async fn parts_of_names_are_looked_for_by_trigrams_and_go_with_their_records() {
         .await
         .unwrap();
     assert_eq!(count, 1, "an entry outlived its record");
+    drop(connection);
+    world.maintenance.close().await;
+}
+
+#[tokio::test]
+async fn each_transaction_merges_a_few_blocks_of_the_index_of_names() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    let world = World::open(&url(&path)).await;
+    world
+        .given([Change::InsertResult(result("a/results/r", 0))])
+        .await;
+    for at in 0..300 {
+        let object = json!({"metadata": {"name": format!("run-{at:05}-{}", at * 7_919 % 10_007)}});
+        let row = record(&format!("a/results/r/records/{at}"), at, &object);
+        world.given([Change::InsertRecord(row)]).await;
+    }
+    let parts = "SELECT count(DISTINCT segid) FROM record_names_idx";
+    let mut connection = connect(&path).await;
+    let parts: i64 = sqlx::query_scalar(parts)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert!((1..12).contains(&parts), "{parts} parts");
     drop(connection);
     world.maintenance.close().await;
 }
