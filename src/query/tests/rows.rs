@@ -35,7 +35,7 @@ pub(super) struct Opened {
 impl Opened {
     pub(super) async fn at(name: &'static str, url: &str) -> Self {
         let options = Options {
-            max_connections: NonZeroU32::new(2).unwrap(),
+            max_connections: NonZeroU32::new(6).unwrap(),
             schema: Schema::Migrate,
             archive: name.ends_with("in files").then(Bucket::in_memory),
             ..Options::default()
