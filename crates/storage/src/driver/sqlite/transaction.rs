@@ -50,9 +50,7 @@ pub(super) async fn transaction(
             true => outcomes.push(batch(tx, next[0]).await?),
         }
     }
-    merge_names(tx, batches).await?;
-    let committed = tx.execute("COMMIT").await;
-    committed.map_err(|e| classify("committing", e))?;
+    commit(tx, batches).await?;
     Ok(outcomes)
 }
 
@@ -69,36 +67,34 @@ async fn alone(
     changes: &[PreparedChange],
 ) -> Result<Result<(), Error>, Error> {
     let outcome = all(tx, changes).await?;
-    if outcome.is_ok() {
-        merge_names(tx, &[changes]).await?;
+    match &outcome {
+        Ok(()) => commit(tx, &[changes]).await?,
+        Err(_) => {
+            let undone = tx.execute("ROLLBACK").await;
+            undone.map_err(|e| classify("undoing a batch", e))?;
+        }
     }
-    let (end, what) = match &outcome {
-        Ok(()) => ("COMMIT", "committing"),
-        Err(_) => ("ROLLBACK", "undoing a batch"),
-    };
-    tx.execute(end).await.map_err(|e| classify(what, e))?;
     Ok(outcome)
 }
 
-/// Merges parts of the index of names, about as much as the changes add to it. FTS5 would do the same by itself after every
-/// 64 blocks that are written, and keep other writers waiting for it.
-async fn merge_names(
-    tx: &mut SqliteConnection,
-    batches: &[&[PreparedChange]],
-) -> Result<(), Error> {
+/// Commits what was done, and before that merges parts of the index of names, about as much as the changes add to it. FTS5 would
+/// do the same by itself after every 64 blocks that are written, and keep other writers waiting for it.
+async fn commit(tx: &mut SqliteConnection, batches: &[&[PreparedChange]]) -> Result<(), Error> {
     let of_records = |changes: &&[PreparedChange]| {
         let changes = changes.iter().filter(|change| change.is_of_records());
         changes.count()
     };
-    let blocks = match batches.iter().map(of_records).sum() {
-        0 => return Ok(()),
-        changes => i64::try_from(MERGED.saturating_add(changes)).unwrap_or(i64::MAX),
-    };
-    let mut merge =
-        Statement::new("INSERT INTO record_names (record_names, rank) VALUES ('merge', ");
-    merge.bind(blocks).push(")");
-    let merged = query(&merge).execute(tx).await;
-    merged.map_err(|e| classify("merging the index of names", e))?;
+    let changes: usize = batches.iter().map(of_records).sum();
+    if changes > 0 {
+        let blocks = i64::try_from(MERGED.saturating_add(changes)).unwrap_or(i64::MAX);
+        let mut merge =
+            Statement::new("INSERT INTO record_names (record_names, rank) VALUES ('merge', ");
+        merge.bind(blocks).push(")");
+        let merged = query(&merge).execute(&mut *tx).await;
+        merged.map_err(|e| classify("merging the index of names", e))?;
+    }
+    let committed = tx.execute("COMMIT").await;
+    committed.map_err(|e| classify("committing", e))?;
     Ok(())
 }
 
