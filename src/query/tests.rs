@@ -1,5 +1,6 @@
 //! Lists on real stores.
 
+mod chunks;
 mod clients;
 mod damage;
 mod differential;
