@@ -163,6 +163,14 @@ async fn play(db: String, cluster: Option<&Cluster>) {
         assert!(began.elapsed() < patience, "it goes on: {workflow:#}");
         sleep(Duration::from_millis(200)).await;
     }
+    while sim
+        .list("batch", "jobs")
+        .iter()
+        .any(|job| !View::new(job).finish().done)
+    {
+        assert!(began.elapsed() < patience, "Jobs go on");
+        sleep(Duration::from_millis(200)).await;
+    }
     let uids = check(&sim);
     is_stored(&mut stage, &uids, patience).await;
     eprintln!(
@@ -175,7 +183,8 @@ async fn play(db: String, cluster: Option<&Cluster>) {
 }
 
 /// Each step has one Job at most, which was created after those it depends on had ended, and before the workflow had failed,
-/// by times that are in whole seconds. Gives the UIDs of workflows and Jobs.
+/// by times that are in whole seconds. One in a hundred may be of a claim that was given up as its workflow failed (ADR 0054,
+/// point 6). Gives the UIDs of workflows and Jobs.
 fn check(sim: &Sim) -> BTreeSet<String> {
     let mut uids = BTreeSet::new();
     let mut is_new =
@@ -205,6 +214,7 @@ fn check(sim: &Sim) -> BTreeSet<String> {
         jobs.len()
     );
     let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut late = Vec::new();
     for workflow in sim.list(GROUP, WORKFLOWS) {
         assert!(is_new(&workflow));
         let (name, status) = (&workflow["metadata"]["name"], &workflow["status"]);
@@ -215,12 +225,14 @@ fn check(sim: &Sim) -> BTreeSet<String> {
         for (step, spec) in workflow["spec"]["steps"].as_object().unwrap() {
             let job = jobs.get(&format!("{name}/\"{step}\""));
             let known = &status["statuses"][step];
-            assert_eq!(
-                known["reference"]["uid"].is_string(),
-                job.is_some(),
-                "{name}/{step}"
-            );
+            let is_known = known["reference"]["uid"].is_string();
+            assert!(!is_known || job.is_some(), "{name}/{step}");
             assert!(has_failed || known["complete"] == true, "{name}/{step}");
+            if job.is_some() && !is_known {
+                late.push(format!("{name}/{step}"));
+                assert!(has_failed, "{late:?} has a Job that it does not know");
+                continue;
+            }
             let Some(job) = job else {
                 continue;
             };
@@ -241,6 +253,7 @@ fn check(sim: &Sim) -> BTreeSet<String> {
             }
         }
     }
+    assert!(late.len() * 100 <= jobs.len(), "late Jobs: {late:?}");
     uids
 }
 
