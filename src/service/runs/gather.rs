@@ -29,8 +29,6 @@ const LEAF_BYTES: usize = 1_700;
 /// compared.
 #[derive(Debug)]
 struct Gathered {
-    /// The record of the run, which is read already.
-    run: RecordName,
     parts: Vec<Part>,
     values: Option<HashMap<String, Values>>,
     /// How many records were read.
@@ -49,7 +47,7 @@ impl Fold for Gathered {
             if self.nodes >= MAX_NODES {
                 return false;
             }
-            let data = record.data.as_ref().filter(|_| record.name != self.run);
+            let data = record.data.as_ref();
             if let Some(Ok(object)) = data.map(|data| json::parse(&data.value)) {
                 self.add_object(&record, &object);
             }
@@ -63,10 +61,9 @@ impl Fold for Gathered {
 }
 
 impl Gathered {
-    /// Nothing yet, beside the part that the record `run` gives, whose memory counts.
-    fn beside(root: &Part, run: RecordName, values: Option<HashMap<String, Values>>) -> Self {
+    /// Nothing yet, beside the part that the run gives, whose memory counts.
+    fn beside(root: &Part, values: Option<HashMap<String, Values>>) -> Self {
         Self {
-            run,
             parts: Vec::new(),
             values,
             rows: 0,
@@ -260,13 +257,12 @@ pub(super) async fn gather(
 ) -> Result<Grown, Error> {
     let (name, own) = (record.name.to_string(), Arc::clone(object));
     let mut root = engine.compute(move || Part::of(&name, &own)).await?;
-    let mut gathered = Gathered::beside(&root, record.name.clone(), extent.values);
+    let mut gathered = Gathered::beside(&root, extent.values);
     let mut leaves = Vec::new();
     let mut had_all = true;
     // Nothing is below a TaskRun.
     if object.get("kind").and_then(Value::as_str) != Some("TaskRun") {
-        let scope = whole(record.name.result());
-        let reading = read(engine, scope, &root, extent.succeeded, gathered);
+        let reading = read(engine, &record.name, &root, extent.succeeded, gathered);
         (gathered, leaves, had_all) = reading.await?;
     }
     let (at, parents) = (&mut gathered, extent.definitions.as_slice());
@@ -316,20 +312,22 @@ async fn add_reference(
     Ok(())
 }
 
-/// Reads what may be below `root`: parts, and leaves of which columns say enough. Says whether that is all
-/// there is in `scope`.
+/// Reads what may be below `root`, which is the record `run`: parts, and leaves of which columns say enough. Says
+/// whether that is all there is in its result.
 async fn read(
     engine: &Engine,
-    scope: ResultPattern,
+    run: &RecordName,
     root: &Part,
     succeeded: Succeeded,
     gathered: Gathered,
 ) -> Result<(Gathered, Vec<Node>, bool), Error> {
+    let scope = whole(run.result());
+    let all = series::other_ids(run.id());
     if succeeded == Succeeded::Whole {
-        let (gathered, had_all) = engine.fold(scope, Condition::All, gathered).await?;
+        let (gathered, had_all) = engine.fold(scope, all, gathered).await?;
         return Ok((gathered, Vec::new(), had_all));
     }
-    let others = series::no_succeeded_tasks();
+    let others = Condition::And(vec![all.clone(), series::no_succeeded_tasks()]);
     let (mut gathered, had_all) = engine.fold(scope.clone(), others, gathered).await?;
     if succeeded == Succeeded::Absent || !had_all {
         return Ok((gathered, Vec::new(), had_all));
@@ -343,8 +341,8 @@ async fn read(
     let reading = engine.clone().within(rest);
     let (brief, had_all) = reading.fold(scope.clone(), tasks, brief).await?;
     if !brief.has_places(gathered.parts.iter().chain([root])) {
-        let nothing = Gathered::beside(root, gathered.run, None);
-        let (gathered, had_all) = engine.fold(scope, Condition::All, nothing).await?;
+        let nothing = Gathered::beside(root, None);
+        let (gathered, had_all) = engine.fold(scope, all, nothing).await?;
         return Ok((gathered, Vec::new(), had_all));
     }
     gathered.rows += brief.leaves.len() as u64;

@@ -146,6 +146,15 @@ pub(super) fn no_succeeded_tasks() -> Condition {
     Condition::Or(tests.into_iter().map(not).collect())
 }
 
+/// Records with other ids than this one.
+pub(super) fn other_ids(id: &str) -> Condition {
+    Condition::Test(Test {
+        column: Column::RecordId,
+        is: Is::Equal(text(id)),
+        negated: true,
+    })
+}
+
 /// Runs that failed for the cause with this key.
 pub(super) fn of_signature(key: Key) -> Condition {
     equal(Column::Signature, Value::Text(key.to_string()))
