@@ -11,8 +11,9 @@ use hindsight_storage::{ListQuery, Listed, Store};
 /// are fetched with their rows, so a chunk ends with the row that brings it to so many bytes.
 const FIRST_CHUNK: u32 = 256;
 pub(super) const MOST_ROWS: u32 = 1_000;
-/// The same in other orders than that of time: each chunk sorts all rows of the list, so that they are few.
-const MOST_SORTED_ROWS: u32 = 10_000;
+/// The same of records that are filtered in other orders than that of time: each chunk sorts all rows of the list, so that they
+/// are few. The store ends them with their bytes; it does not do so with lists of other rows.
+const MOST_SORTED_ROWS: u32 = 4_000;
 const CHUNK_BYTES: usize = 4 << 20;
 /// The same of payloads that stay packed until they are filtered, each by itself: with fewer
 /// chunks, filtering waits less for reading.
@@ -162,8 +163,8 @@ impl<T: Item> Scan<'_, T> {
 
     /// Keeps the memory of the rows that were given out last until the answer is gone.
     pub(super) fn keep(&mut self) {
+        self.keeps |= !self.held.is_empty();
         self.quota.keep(std::mem::take(&mut self.held));
-        self.keeps = true;
     }
 
     /// Reads the next chunk to be filtered: as much as fits, because few of its rows will match.
@@ -185,9 +186,9 @@ impl<T: Item> Scan<'_, T> {
         let fitting =
             |bytes: usize, rows: u32| (bytes / self.row_bytes.max(1)).clamp(1, rows as usize);
         let rows = fitting(self.chunk_bytes, MOST_ROWS);
-        let rows = match self.is_by_time() {
-            true => rows,
-            false => rows.max(fitting(CHUNK_BYTES, MOST_SORTED_ROWS)),
+        let rows = match T::HAS_PAYLOADS && self.filters() && !self.is_by_time() {
+            true => rows.max(fitting(CHUNK_BYTES, MOST_SORTED_ROWS)),
+            false => rows,
         };
         rows.min(left)
     }

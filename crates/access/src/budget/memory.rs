@@ -144,6 +144,15 @@ impl MemoryShare {
 #[derive(Debug, Default)]
 pub struct MemoryPermit(Option<[OwnedSemaphorePermit; 2]>);
 
+impl MemoryPermit {
+    /// Whether no memory is taken.
+    pub fn is_empty(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_none_or(|[own, _]| own.num_permits() == 0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
