@@ -264,6 +264,8 @@ WHEN NEW.labels IS NOT OLD.labels OR NEW.data_type IS NOT OLD.data_type BEGIN
     INSERT OR IGNORE INTO record_labels SELECT value, NEW.create_us, NEW.row_id,
         CASE unicode(NEW.data_type) WHEN 1 THEN unicode(substr(NEW.data_type, 2)) END
         FROM json_each(NEW.labels);
+    DELETE FROM labels WHERE row_id IN (SELECT value FROM json_each(OLD.labels))
+        AND NOT EXISTS (SELECT 1 FROM record_labels AS r WHERE r.label = labels.row_id);
 END;
 
 CREATE TRIGGER records_unlabelled AFTER DELETE ON records WHEN OLD.labels IS NOT NULL BEGIN
@@ -273,7 +275,8 @@ CREATE TRIGGER records_unlabelled AFTER DELETE ON records WHEN OLD.labels IS NOT
         AND NOT EXISTS (SELECT 1 FROM record_labels AS r WHERE r.label = labels.row_id);
 END;
 
--- The parts of three characters that names have, and the records of each.
+-- The parts of three characters that names have, and the records of each. A name that is longer than any of Kubernetes is not
+-- divided: its parts would be kept in memory while all writers wait. Those have an index of their own.
 CREATE VIRTUAL TABLE record_names USING fts5
     (name, content = '', columnsize = 0, detail = none, tokenize = 'trigram case_sensitive 1');
 
@@ -281,11 +284,13 @@ CREATE VIRTUAL TABLE record_names USING fts5
 -- parts of a size when there are so many; see docs/adr/0066.
 INSERT INTO record_names (record_names, rank) VALUES ('pgsz', 1000), ('automerge', 0), ('crisismerge', 32);
 
-CREATE TRIGGER records_named AFTER INSERT ON records WHEN NEW.object_name IS NOT NULL BEGIN
+CREATE INDEX records_by_long_name ON records (create_us) WHERE length(object_name) > 256;
+
+CREATE TRIGGER records_named AFTER INSERT ON records WHEN length(NEW.object_name) <= 256 BEGIN
     INSERT INTO record_names (rowid, name) VALUES (NEW.row_id, NEW.object_name);
 END;
 
-CREATE TRIGGER records_unnamed AFTER DELETE ON records WHEN OLD.object_name IS NOT NULL BEGIN
+CREATE TRIGGER records_unnamed AFTER DELETE ON records WHEN length(OLD.object_name) <= 256 BEGIN
     INSERT INTO record_names (record_names, rowid, name)
         VALUES ('delete', OLD.row_id, OLD.object_name);
 END;
@@ -293,9 +298,9 @@ END;
 CREATE TRIGGER records_renamed AFTER UPDATE OF object_name ON records
 WHEN OLD.object_name IS NOT NEW.object_name BEGIN
     INSERT INTO record_names (record_names, rowid, name)
-        SELECT 'delete', OLD.row_id, OLD.object_name WHERE OLD.object_name IS NOT NULL;
+        SELECT 'delete', OLD.row_id, OLD.object_name WHERE length(OLD.object_name) <= 256;
     INSERT INTO record_names (rowid, name)
-        SELECT NEW.row_id, NEW.object_name WHERE NEW.object_name IS NOT NULL;
+        SELECT NEW.row_id, NEW.object_name WHERE length(NEW.object_name) <= 256;
 END;
 
 -- Parts of payloads that operators have indexed; see docs/adr/0021.

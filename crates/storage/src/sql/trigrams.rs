@@ -1,5 +1,5 @@
 //! Parts of names, by their trigrams: a name that has a part has all trigrams of it. Rows that have those are compared
-//! with the part itself.
+//! with the part itself. Names of more than 256 characters are not divided, and all are compared.
 
 use super::{dialect::Dialect, statement::Statement};
 use hindsight_filter::condition::{Is, Test};
@@ -29,6 +29,10 @@ pub(super) fn records(out: &mut Statement, dialect: Dialect, columns: &'static s
         Dialect::Sqlite => {
             out.push(" FROM record_names WHERE record_names MATCH ")
                 .bind(all_of(part).as_str());
+            out.push(" UNION ALL SELECT ").push(columns);
+            out.push(
+                " FROM records INDEXED BY records_by_long_name WHERE length(object_name) > 256",
+            );
         }
         Dialect::Postgres => {
             out.push(" FROM records WHERE ");
@@ -37,8 +41,8 @@ pub(super) fn records(out: &mut Statement, dialect: Dialect, columns: &'static s
     }
 }
 
-/// Appends the end of a subquery of PostgreSQL for rows with a name that may have a part. Names that are too long are not divided,
-/// and `OFFSET 0` keeps other tests out: the planner would take another index and divide the name of each row.
+/// Appends the end of a subquery of PostgreSQL for rows with a name that may have a part. `OFFSET 0` keeps other tests out: the
+/// planner would take another index and divide the name of each row.
 pub(super) fn has_all(out: &mut Statement, name: &'static str, part: &str) {
     out.push("name_trigrams(")
         .push(name)

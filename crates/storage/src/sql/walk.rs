@@ -263,7 +263,9 @@ pub(crate) fn names_not_indexed(after: i64, last: i64, limit: i64) -> Statement 
     out.push("substr(object_name, 1, 3) AS part FROM records WHERE row_id > ")
         .bind(after);
     out.push(" AND row_id <= ").bind(last);
-    out.push(" AND length(object_name) > 2), indexed AS (SELECT p.part, n.rowid AS row ");
+    out.push(
+        " AND length(object_name) BETWEEN 3 AND 256), indexed AS (SELECT p.part, n.rowid AS row ",
+    );
     out.push("FROM (SELECT DISTINCT part FROM page) AS p CROSS JOIN record_names AS n ");
     out.push(
         "WHERE n.record_names MATCH '\"' || replace(p.part, '\"', '\"\"') || '\"' AND n.rowid > ",

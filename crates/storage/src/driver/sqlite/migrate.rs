@@ -161,7 +161,10 @@ pub(super) async fn rewrite(file: &File) -> Result<Option<String>, Error> {
     let mut connection = connect(writing(file)).await.map_err(failed)?;
     // FTS5 keeps what was deleted until it merges the parts of an index.
     let merge = "INSERT INTO record_names (record_names) VALUES ('optimize')";
-    for statement in [merge, "VACUUM"] {
+    // A write that was refused leaves the labels that it came with.
+    let labels = "DELETE FROM labels WHERE NOT EXISTS \
+                  (SELECT 1 FROM record_labels AS r WHERE r.label = labels.row_id)";
+    for statement in [merge, labels, "VACUUM"] {
         match connection.execute(statement).await {
             Err(error) if is_busy(&error) => return Ok(Some(in_use())),
             outcome => outcome.map_err(failed)?,

@@ -441,6 +441,18 @@ async fn a_sound_database_is_clean_beside_writers() {
 }
 
 #[tokio::test]
+async fn a_name_that_is_too_long_to_be_divided_is_no_finding() {
+    let database = SqliteFile::fresh().await;
+    sound(&database.url()).await;
+    let world = World::open(&database.url()).await;
+    let object = serde_json::json!({"metadata": {"name": "long".repeat(65)}});
+    let long = record("a/results/r/records/long", 53, &object);
+    world.given([Change::InsertRecord(long)]).await;
+    world.maintenance.close().await;
+    assert_eq!(look(&database.url(), Depth::Full).await.0, []);
+}
+
+#[tokio::test]
 async fn looking_changes_no_byte_of_a_file_even_where_nothing_can_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.db");

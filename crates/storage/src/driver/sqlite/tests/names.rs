@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::Executor;
 
 use super::super::{file::File, migrate};
@@ -10,7 +10,7 @@ use super::{connect, dir, url};
 use crate::{
     conformance::{
         World,
-        fixtures::{everything, record, result, test},
+        fixtures::{everything, later_record, record, result, test},
     },
     seam::{Change, ListQuery},
 };
@@ -191,4 +191,85 @@ async fn nothing_is_left_of_a_deleted_name_once_the_file_is_written_anew() {
     );
     let left = migrate::rewrite(&File::at(&path)).await.unwrap();
     assert_eq!((left, parts().await), (None, 0));
+}
+
+#[tokio::test]
+async fn long_names_are_found_by_their_parts_and_not_divided() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    let world = World::open(&url(&path)).await;
+    let payload = |name: &str| {
+        record(
+            "a/results/r/records/x",
+            0,
+            &json!({"metadata": {"name": name}}),
+        )
+    };
+    let long = format!("{}-needle-{}", "ä".repeat(300), "b".repeat(300));
+    let mut stored = payload("short-needle");
+    world
+        .given([
+            Change::InsertResult(result("a/results/r", 0)),
+            Change::InsertRecord(stored.clone()),
+        ])
+        .await;
+    let check = async |indexed: i64| {
+        let entries = "SELECT count(*) FROM record_names WHERE record_names MATCH 'dle'";
+        let mut connection = connect(&path).await;
+        let entries = sqlx::query_scalar::<_, i64>(entries);
+        assert_eq!(entries.fetch_one(&mut connection).await.unwrap(), indexed);
+        let query = ListQuery {
+            condition: test(
+                Column::Object(ObjectField::Name),
+                Is::Contains("-needle".to_owned()),
+            ),
+            ..everything()
+        };
+        assert_eq!(world.store.list_columns(&query).await.unwrap().len(), 1);
+    };
+    check(1).await;
+    for (at, name, indexed) in [(1, long.as_str(), 0), (2, "short-needle", 1)] {
+        let mut value = later_record(&stored, at);
+        value.data = payload(name).data;
+        let expect = std::mem::replace(&mut stored, value.clone()).etag;
+        world.given([Change::ReplaceRecord { expect, value }]).await;
+        check(indexed).await;
+    }
+    world.maintenance.close().await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_label_that_no_record_has() {
+    let dir = dir();
+    let path = dir.path().join("x.db");
+    let world = World::open(&url(&path)).await;
+    let labelled = |id: &str, labels: Value| {
+        let name = format!("a/results/r/records/{id}");
+        record(&name, 0, &json!({"metadata": {"labels": labels}}))
+    };
+    let labels = async || -> Vec<String> {
+        let all = sqlx::query_scalar("SELECT value FROM labels ORDER BY value");
+        all.fetch_all(&mut connect(&path).await).await.unwrap()
+    };
+    let before = labelled("x", json!({"team": "red", "token": "secret"}));
+    world
+        .given([
+            Change::InsertResult(result("a/results/r", 0)),
+            Change::InsertRecord(before.clone()),
+        ])
+        .await;
+    let mut value = later_record(&before, 1);
+    value.data = labelled("x", json!({"team": "red", "tier": "web"})).data;
+    let expect = before.etag.clone();
+    world.given([Change::ReplaceRecord { expect, value }]).await;
+    assert_eq!(labels().await, ["red", "web"], "what an update took off");
+    let again = labelled("x", json!({"team": "blue"}));
+    let refused = world.try_to(Change::InsertRecord(again)).await;
+    assert!(refused.is_err(), "it is there already");
+    world.maintenance.close().await;
+    let left = migrate::rewrite(&File::at(&path)).await.unwrap();
+    assert_eq!(
+        (left, labels().await),
+        (None, vec!["red".to_owned(), "web".to_owned()])
+    );
 }
