@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use hindsight_run::json;
 use hindsight_run::{Completion, Kind};
 use jiff::tz::TimeZone;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Error;
 use hindsight_filter::model::{Parent, Payload, Summary};
@@ -21,6 +21,8 @@ const DEFAULT_PAGE: u32 = 50;
 const MAX_PAGE: u32 = 10_000;
 /// Most labels of a payload. Each is a row of an index, which is written while other writers wait.
 const MAX_LABELS: usize = 1_000;
+/// Largest labels of a payload, keys and values together, in bytes. Lists keep those of each row in memory.
+const MAX_LABELS_BYTES: usize = 256 << 10;
 /// What a payload of more labels has at least, in bytes.
 const LABELS_BYTES: usize = MAX_LABELS * r#""a":"","#.len();
 /// Largest result annotations, or summary annotations, keys and values together, in bytes.
@@ -161,11 +163,16 @@ pub(super) fn payload(payload: &Payload) -> Result<(), Error> {
 
 fn labels(object: &Value) -> Result<(), Error> {
     let labels = object.pointer("/metadata/labels");
-    let labels = labels.and_then(Value::as_object).map_or(0, Map::len);
-    if labels > MAX_LABELS {
+    let Some(labels) = labels.and_then(Value::as_object) else {
+        return Ok(());
+    };
+    let value = |value: &Value| value.as_str().map_or(0, str::len);
+    let bytes = labels.iter().map(|(key, of)| key.len() + value(of));
+    let (entries, bytes) = (labels.len(), bytes.sum::<usize>());
+    if entries > MAX_LABELS || bytes > MAX_LABELS_BYTES {
         return Err(Error::Invalid(format!(
-            "metadata.labels of the payload has {labels} entries, at most {MAX_LABELS} are indexed; \
-             put what is not selected by into annotations"
+            "metadata.labels of the payload has {entries} entries with {bytes} bytes, at most {MAX_LABELS} with \
+             {MAX_LABELS_BYTES} are indexed; put what is not selected by into annotations"
         )));
     }
     Ok(())
@@ -236,9 +243,22 @@ mod tests {
             assert_eq!(refusal(data_type, &labelled(1_000)), None, "{data_type}");
             let told = refusal(data_type, &labelled(1_001)).unwrap();
             assert!(
-                told.contains("1001 entries, at most 1000 are indexed"),
+                told.contains("1001 entries with 3895 bytes, at most 1000 with 262144 are indexed"),
                 "{told}"
             );
+            let long = |bytes| {
+                format!(
+                    r#"{{"metadata":{{"labels":{{"k":"{}"}}}}}}"#,
+                    "v".repeat(bytes)
+                )
+            };
+            assert_eq!(
+                refusal(data_type, &long(MAX_LABELS_BYTES - 1)),
+                None,
+                "{data_type}"
+            );
+            let told = refusal(data_type, &long(MAX_LABELS_BYTES)).unwrap();
+            assert!(told.contains("1 entries with 262145 bytes"), "{told}");
         }
         assert_eq!(refusal("text/plain", &"x".repeat(LABELS_BYTES)), None);
     }
