@@ -32,8 +32,9 @@ use super::{
 const PAGE: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 /// The name of what a server holds while it is its turn. No receiver of events is called so.
 const TURN: &str = "retention.pass";
-/// For how long it is held at a time: longer than a page takes.
+/// For how long it is held at a time, and after how long it is held anew: a delete with its rest takes less than the difference.
 const HELD: Duration = Duration::from_mins(5);
+const RENEWED: Duration = Duration::from_mins(1);
 
 /// How many times as long as a delete took a pass rests after it: others have the database for three quarters of
 /// the time.
@@ -189,6 +190,7 @@ impl Pass {
     /// stopped before the last one.
     async fn walk(&mut self, deletes: bool) -> Result<bool, Error> {
         let mut after = None;
+        let mut held = Instant::now();
         loop {
             let query = ListQuery {
                 after,
@@ -207,14 +209,17 @@ impl Pass {
                 if self.stop.is_cancelled() || self.told.is_closed() {
                     return Ok(false);
                 }
+                if held.elapsed() > RENEWED {
+                    if !self.has_turn(HELD).await? {
+                        return Ok(false);
+                    }
+                    held = Instant::now();
+                }
                 let looked = match deletes {
                     true => self.look(listed.item).await,
                     false => self.count(listed.item).await,
                 };
                 self.survive(looked)?;
-            }
-            if !self.has_turn(HELD).await? {
-                return Ok(false);
             }
         }
     }
