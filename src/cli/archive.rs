@@ -44,7 +44,7 @@ const EXAMPLES: &str = "Examples:
 ///
 /// Every payload is compared with its SHA-256. Nothing is changed.
 ///
-/// Exit codes: 0 all is well, 1 something is damaged or missing, 2 wrong usage or configuration, 5 the database cannot be
+/// Exit codes: 0 all is well, 6 something is damaged or missing, 2 wrong usage or configuration, 5 the database cannot be
 /// reached.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -260,5 +260,8 @@ async fn verify(archive: &Archive, index: &dyn ArchiveIndex) -> Result<ExitCode,
         files.len(),
         damaged.len()
     ))?;
-    Ok(ExitCode::from(u8::from(!damaged.is_empty())))
+    Ok(match damaged.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(Failure::DAMAGED),
+    })
 }

@@ -51,14 +51,9 @@ pub(super) struct Login {
     #[arg(long, value_name = "FILE", env = "HINDSIGHT_SERVER_CA")]
     server_ca: Option<PathBuf>,
 
-    /// Timeout of the check, in seconds
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 30,
-        value_parser = clap::value_parser!(u64).range(1..)
-    )]
-    timeout: u64,
+    /// Timeout of the check, such as `5s` or `2m`; a bare number is in seconds
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = hindsight_connect::timeout)]
+    timeout: Duration,
 }
 
 impl Login {
@@ -117,8 +112,7 @@ impl Login {
             }
             context.token = Some(Token(token));
         }
-        let client =
-            Credentials::of(&context).client(&server, Duration::from_secs(self.timeout), FLAGS)?;
+        let client = Credentials::of(&context).client(&server, self.timeout, FLAGS)?;
         let namespace = context.namespace.as_deref().unwrap_or("-");
         let request = ListRunsRequest {
             parent: format!("{namespace}/results/-"),

@@ -13,6 +13,7 @@ use super::{
     failure::{Failure, of_store},
     flags_of, output, serve,
 };
+use crate::app;
 use hindsight_kfp::{
     Database, crds,
     kubernetes::KubernetesStore,
@@ -163,6 +164,8 @@ impl Opened {
         let config = serve::load(matches)?;
         let options = Options {
             schema: Schema::Require,
+            depot: app::object_backend(&config).map_err(|error| of_store(&error))?,
+            archive: app::archive_bucket(&config).map_err(|error| of_store(&error))?,
             ..Options::default()
         };
         let opened = open(&config.db.expose(), &options).await;

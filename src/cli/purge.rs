@@ -39,7 +39,7 @@ use jiff::Timestamp;
 /// Not reached: backups, replicas, the archive of PostgreSQL's write-ahead log, audit logs, and
 /// objects of payloads that were deleted before, which stay for objects_keep.
 ///
-/// With `audit_log` it writes one line there, whose verb is `purge`.
+/// With `audit_log` it writes two lines there, before and after, whose verb is `purge`.
 ///
 /// Exit codes: 0 everything is gone, 1 something is left (said on stderr) or nothing was confirmed,
 /// 2 wrong usage, 3 there is no such thing, 5 the database cannot be reached.

@@ -98,8 +98,11 @@ pub struct Credentials {
     client_key: Option<PathBuf>,
 }
 
-/// A time in seconds or minutes, above zero.
-fn timeout(text: &str) -> Result<Duration, String> {
+/// A time in seconds or minutes, above zero, as `--timeout` takes it.
+///
+/// # Errors
+/// If it is none, with what is wanted.
+pub fn timeout(text: &str) -> Result<Duration, String> {
     let (number, unit) = match text.strip_suffix('m') {
         Some(minutes) => (minutes, 60),
         None => (text.strip_suffix('s').unwrap_or(text), 1),
