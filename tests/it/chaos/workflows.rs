@@ -163,14 +163,7 @@ async fn play(db: String, cluster: Option<&Cluster>) {
         assert!(began.elapsed() < patience, "it goes on: {workflow:#}");
         sleep(Duration::from_millis(200)).await;
     }
-    while sim
-        .list("batch", "jobs")
-        .iter()
-        .any(|job| !View::new(job).finish().done)
-    {
-        assert!(began.elapsed() < patience, "Jobs go on");
-        sleep(Duration::from_millis(200)).await;
-    }
+    no_job_goes_on(&sim, began + patience).await;
     let uids = check(&sim);
     is_stored(&mut stage, &uids, patience).await;
     eprintln!(
@@ -180,6 +173,14 @@ async fn play(db: String, cluster: Option<&Cluster>) {
         began.elapsed().as_secs_f64()
     );
     controllers.0.iter().for_each(JoinHandle::abort);
+}
+
+async fn no_job_goes_on(sim: &Sim, until: Instant) {
+    let goes_on = |job: &Value| !View::new(job).finish().done;
+    while sim.list("batch", "jobs").iter().any(goes_on) {
+        assert!(Instant::now() < until, "Jobs go on");
+        sleep(Duration::from_millis(200)).await;
+    }
 }
 
 /// Each step has one Job at most, which was created after those it depends on had ended, and before the workflow had failed,
