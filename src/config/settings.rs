@@ -84,10 +84,6 @@ settings! {
     /// there.
     archive_url: Option<ObjectsUrl>;
 
-    /// Time for which changes of runs are kept for those who follow them: a follower that was away for
-    /// longer has to list again.
-    changes_retention: Span<60_000> = "24h";
-
     ["Logs of runs"]
     /// Regular expressions of the syntax RE2, with spaces between them (`\s` stands for one in an
     /// expression). What matches in a line of a log is replaced by `***` before the line is stored, and
@@ -134,6 +130,9 @@ settings! {
     ["Events"]
     /// Receivers of events about runs, in TOML, as docs/events.md describes. When absent, none.
     events_file: Option<PathBuf>;
+    /// Time for which changes of runs are kept for those who follow them: a follower that was away for
+    /// longer has to list again.
+    changes_retention: Span<60_000> = "24h";
 
     ["Listeners"]
     /// Address and port of gRPC and REST. Port 0 lets the kernel choose.

@@ -297,7 +297,7 @@ async fn a_write_brings_records_back_and_a_delete_takes_them() {
             std::fs::write(&file, bytes).unwrap();
         }
         let said = of_archive(&["verify"]).await;
-        said.prints(1, "2 damaged or missing");
+        said.prints(6, "2 damaged or missing");
 
         let url = database.url();
         let said = run(&["serve", "--listen", "127.0.0.1:0", "--db", &url]).await;
