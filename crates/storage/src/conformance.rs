@@ -195,6 +195,7 @@ const CASES: &[Case] = cases![
     listing::pages_are_stable_while_rows_are_inserted,
     listing::bodies_come_only_when_asked,
     listing::a_list_ends_when_it_has_its_bytes,
+    listing::lists_without_payloads_end_when_they_have_their_bytes,
     listing::records_have_no_key_of_results,
     listing::pages_by_many_labels_follow_each_other,
     thin::columns_say_what_payloads_say,

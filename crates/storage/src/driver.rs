@@ -7,7 +7,7 @@ pub(crate) mod options;
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
-use std::fmt::Debug;
+use std::{fmt::Debug, ops::ControlFlow};
 
 use async_trait::async_trait;
 use futures::{Stream, TryStreamExt as _};
@@ -41,16 +41,15 @@ pub(crate) enum Purpose {
     Aggregate,
 }
 
+/// Takes a row that was read, and says whether others are wanted.
+pub(crate) type Take<'t> = dyn FnMut(Row) -> Result<ControlFlow<()>, Error> + Send + 't;
+
 /// A connection for reading. Dropped before [`Reader::release`], the statement under
 /// way is cancelled.
 #[async_trait]
 pub(crate) trait Reader: Send {
-    /// Gives each row of a statement to `take`, in order.
-    async fn each(
-        &mut self,
-        statement: &Statement,
-        take: &mut (dyn FnMut(Row) -> Result<(), Error> + Send),
-    ) -> Result<(), Error>;
+    /// Gives each row of a statement to `take`, in order, until that wants no more.
+    async fn each(&mut self, statement: &Statement, take: &mut Take<'_>) -> Result<(), Error>;
 
     /// Begins a transaction, in which all statements see the same moment.
     async fn begin(&mut self, purpose: Purpose) -> Result<(), Error>;
@@ -65,7 +64,7 @@ pub(crate) trait Reader: Send {
         let mut rows = Vec::new();
         self.each(statement, &mut |row| {
             rows.push(row);
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })
         .await?;
         Ok(rows)
@@ -84,14 +83,16 @@ pub(crate) struct Beside {
     pub(crate) is_later: bool,
 }
 
-/// Gives each row that a driver streams to `take`, in order.
+/// Gives each row that a driver streams to `take`, in order, until that wants no more.
 async fn each<R: SqlRow + Send + Sync + 'static>(
     rows: impl Stream<Item = Result<R, Error>> + Send,
-    take: &mut (dyn FnMut(Row) -> Result<(), Error> + Send),
+    take: &mut Take<'_>,
 ) -> Result<(), Error> {
     let mut rows = std::pin::pin!(rows);
     while let Some(row) = rows.try_next().await? {
-        take(Box::new(row))?;
+        if take(Box::new(row))?.is_break() {
+            break;
+        }
     }
     Ok(())
 }

@@ -235,11 +235,7 @@ impl Store for Memory {
     }
 
     async fn list_columns(&self, query: &ListQuery) -> Result<Vec<Listed<RecordColumns>>, Error> {
-        let query = ListQuery {
-            bodies: false,
-            ..query.clone()
-        };
-        Ok(list::columns(&*self.rows().await?, &query))
+        Ok(list::columns(&*self.rows().await?, query))
     }
 
     async fn list_encoded(&self, query: &ListQuery) -> Result<Vec<Listed<EncodedRecord>>, Error> {

@@ -13,7 +13,7 @@ use hindsight_filter::{
 };
 use hindsight_runtime::{clock::SystemClock, telemetry::Registry};
 use hindsight_storage::{
-    Priority, Store,
+    Priority, RecordColumns, Store,
     testing::{Database, SqliteFile},
 };
 
@@ -94,6 +94,33 @@ async fn a_list_that_has_found_nothing_waits_for_memory() {
         drop(held);
     });
     assert!(rest.unwrap().unwrap().is_empty());
+    drop(scan);
+    database.close().await;
+    file.remove().await;
+}
+
+#[tokio::test]
+async fn rows_without_payloads_are_read_in_chunks_of_bytes() {
+    let file = SqliteFile::fresh().await;
+    let database = Opened::at("SQLite", &file.url()).await;
+    let payload = format!(r#"{{"metadata":{{"name":"{}"}}}}"#, "n".repeat(200 << 10));
+    let records = (0..60).map(|at| {
+        let name = format!("ci/results/r-1/records/u-{at}");
+        record(&name, "note", payload.as_bytes())
+    });
+    Rows::new(vec![result()], records.collect())
+        .fill(&*database.store)
+        .await;
+    let quota = QuotaGuard::default();
+    let (scope, order) = ("-/results/-".parse().unwrap(), Order::newest_first());
+    let query = first_row(scope, Condition::All, order, Priority::Normal);
+    let mut scan = Scan::<RecordColumns>::new(&*database.store, &quota, None, query, 60);
+    let mut chunks = Vec::new();
+    while let Some(rows) = scan.next(1_000).await.unwrap() {
+        chunks.push(rows.len());
+    }
+    // The first has 4 MiB, the others as many rows as were found to have them.
+    assert_eq!(chunks, [21, 20, 19]);
     drop(scan);
     database.close().await;
     file.remove().await;

@@ -187,7 +187,7 @@ pub(crate) async fn names(world: &World, resource: Resource, query: &ListQuery) 
                     .await
                     .expect("results are listed");
                 page.into_iter()
-                    .map(|row| (row.item.name.to_string(), 0, row.position))
+                    .map(|row| (row.item.name.to_string(), row.item.weight(), row.position))
                     .collect()
             }
             Resource::Records => {

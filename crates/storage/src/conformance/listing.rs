@@ -6,14 +6,14 @@ use serde_json::{Map, json};
 
 use super::{
     World,
-    fixtures::{Dice, everything, names, record, result, summary, test, time},
+    fixtures::{Dice, everything, map, names, record, result, summary, test, time},
 };
-use crate::seam::{Change, ListQuery};
-use hindsight_filter::model::{Resource, RunResult};
+use crate::seam::{Change, ListQuery, Listed, RecordColumns};
+use hindsight_filter::model::{Resource, RunResult, Tier};
 use hindsight_filter::{
-    Order,
+    Order, Position,
     columns::of_result,
-    condition::{Column, Is, Value},
+    condition::{Column, Condition, Is, Value},
     order::OrderKey,
 };
 
@@ -312,6 +312,98 @@ pub(super) async fn a_list_ends_when_it_has_its_bytes(world: World) {
                 query.after = page.last().map(|row| row.position.clone());
             }
             assert_eq!(found, wanted);
+        }
+    }
+}
+
+/// The names, weights and places of a page of results, or of records with columns; of those in files the weight is 0.
+async fn weighed(
+    world: &World,
+    resource: Resource,
+    query: &ListQuery,
+) -> Vec<(String, usize, Position)> {
+    match resource {
+        Resource::Results => {
+            let page = world.store.list_results(query).await.unwrap().into_iter();
+            page.map(|row| (row.item.name.to_string(), row.item.weight(), row.position))
+                .collect()
+        }
+        Resource::Records => {
+            let page = world.store.list_columns(query).await.unwrap().into_iter();
+            let weight = |row: &Listed<RecordColumns>| match row.tier {
+                Tier::Hot => row.item.weight(),
+                Tier::Cold => 0,
+            };
+            page.map(|row| (row.item.record.name.to_string(), weight(&row), row.position))
+                .collect()
+        }
+    }
+}
+
+pub(super) async fn lists_without_payloads_end_when_they_have_their_bytes(world: World) {
+    for at in 0..40 {
+        let name = format!("p{}/results/r{at}", at % 2);
+        let text = "x".repeat(usize::try_from(at * 97 % 3_000).unwrap());
+        let mut of = result(&name, at);
+        of.annotations = map([("text", text.clone())]);
+        let labels = json!({"team": format!("t{}", at % 3), "text": text});
+        let object = json!({"metadata": {"name": format!("n{}-{text}", at % 7), "labels": labels}});
+        let x = record(&format!("{name}/records/x"), at, &object);
+        world
+            .given([Change::InsertResult(of), Change::InsertRecord(x)])
+            .await;
+    }
+    let labelled = Column::Label("team".to_owned());
+    let one_team = test(labelled.clone(), Is::Equal(Value::Text("t1".to_owned())));
+    let cases = [
+        (Resource::Results, Condition::All, Order::newest_first()),
+        (
+            Resource::Results,
+            Condition::All,
+            Order::by(Column::Uid, false),
+        ),
+        (Resource::Records, Condition::All, Order::newest_first()),
+        (
+            Resource::Records,
+            Condition::All,
+            Order::by(labelled, false),
+        ),
+        (
+            Resource::Records,
+            one_team,
+            Order::by(Column::CreateTime, false),
+        ),
+    ];
+    for (resource, condition, order) in cases {
+        for scope in ["-/results/-", "p1/results/-"] {
+            let all = ListQuery {
+                scope: scope.parse().unwrap(),
+                condition: condition.clone(),
+                order: order.clone(),
+                ..everything()
+            };
+            let wanted: Vec<_> = weighed(&world, resource, &all).await;
+            let wanted: Vec<_> = wanted.into_iter().map(|(name, ..)| name).collect();
+            assert!(wanted.len() > 5, "{}", wanted.len());
+            for most in [0, 1, 4_000, 20_000, usize::MAX] {
+                let mut query = all.clone();
+                query.max_bytes = Some(most);
+                let mut found = Vec::new();
+                loop {
+                    let page = weighed(&world, resource, &query).await;
+                    let Some((_, last, position)) = page.last() else {
+                        break;
+                    };
+                    let bytes: usize = page.iter().map(|(_, bytes, _)| bytes).sum();
+                    assert!(bytes - last < most.max(1), "{bytes} of {most}");
+                    query.after = Some(position.clone());
+                    found.extend(page.into_iter().map(|(name, ..)| name));
+                }
+                assert_eq!(
+                    found, wanted,
+                    "{resource:?} of {scope} by {order:?}, {most} bytes"
+                );
+            }
         }
     }
 }

@@ -171,7 +171,6 @@ pub(super) async fn lists_with_columns_have_the_order_and_the_pages_of_others(wo
         let mut query = ListQuery {
             order: Order::of(keys),
             limit: NonZeroU32::new(7).expect("it is not 0"),
-            max_bytes: Some(1),
             ..everything()
         };
         let mut seen = 0;

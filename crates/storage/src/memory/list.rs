@@ -23,7 +23,8 @@ pub(super) fn results(rows: &Rows, query: &ListQuery) -> Vec<Listed<RunResult>> 
         let column = |column: &Column| of_result(&row.row, column);
         Some((position(row.id, query, &column)?, row))
     });
-    let page = page(places.collect(), query, |_| 0).into_iter();
+    let size = |row: &&Numbered<RunResult>| row.row.weight();
+    let page = page(places.collect(), query, query.max_bytes, size).into_iter();
     page.map(|(position, row)| Listed {
         item: row.row.clone(),
         position,
@@ -33,7 +34,9 @@ pub(super) fn results(rows: &Rows, query: &ListQuery) -> Vec<Listed<RunResult>> 
 }
 
 pub(super) fn records(rows: &Rows, query: &ListQuery) -> Vec<Listed<Record>> {
-    let page = columns(rows, query).into_iter();
+    let size = |row: &Row| row.record.data.as_ref().map_or(0, |data| data.value.len());
+    let most = query.max_bytes.filter(|_| query.bodies);
+    let page = page_of(rows, query, most, size).into_iter();
     page.map(|listed| Listed {
         item: listed.item.record,
         position: listed.position,
@@ -42,19 +45,37 @@ pub(super) fn records(rows: &Rows, query: &ListQuery) -> Vec<Listed<Record>> {
     .collect()
 }
 
-/// Records with their columns, and with their payloads if those are asked for.
+/// Records with their columns.
 pub(super) fn columns(rows: &Rows, query: &ListQuery) -> Vec<Listed<RecordColumns>> {
+    let query = ListQuery {
+        bodies: false,
+        ..query.clone()
+    };
+    let data = |row: &Row| {
+        row.record
+            .data
+            .as_ref()
+            .map_or(0, |data| data.data_type.len())
+    };
+    let size = |row: &Row| 1_024 + data(row) + row.object.weight();
+    page_of(rows, &query, query.max_bytes, size)
+}
+
+/// Records with their columns, and with their payloads if those are asked for, the sizes of which are `most` together.
+fn page_of(
+    rows: &Rows,
+    query: &ListQuery,
+    most: Option<usize>,
+    size: impl Fn(&Row) -> usize,
+) -> Vec<Listed<RecordColumns>> {
     let rows = rows.records.values();
     let rows = rows.filter(|row| in_scope(&query.scope, row.row.record.name.result()));
     let places = rows.filter_map(|row| {
         let column = |column: &Column| row.row.column(column);
         Some((position(row.id, query, &column)?, row))
     });
-    let size = |row: &&Numbered<Row>| {
-        let data = row.row.record.data.as_ref();
-        data.map_or(0, |data| data.value.len())
-    };
-    let page = page(places.collect(), query, size).into_iter();
+    let size = |row: &&Numbered<Row>| size(&row.row);
+    let page = page(places.collect(), query, most, size).into_iter();
     page.map(|(position, row)| {
         let mut record = row.row.record.clone();
         if let Some(data) = record.data.as_mut().filter(|_| !query.bodies) {
@@ -84,6 +105,7 @@ fn position(
 fn page<T>(
     mut rows: Vec<(Position, T)>,
     query: &ListQuery,
+    most: Option<usize>,
     size: impl Fn(&T) -> usize,
 ) -> Vec<(Position, T)> {
     rows.sort_by(|(a, _), (b, _)| query.order.compare(a, b));
@@ -91,7 +113,7 @@ fn page<T>(
         rows.retain(|(place, _)| query.order.compare(place, after).is_gt());
     }
     rows.truncate(usize::try_from(query.limit.get()).unwrap_or(usize::MAX));
-    let Some(most) = query.max_bytes.filter(|_| query.bodies) else {
+    let Some(most) = most else {
         return rows;
     };
     let mut before = 0;

@@ -87,8 +87,9 @@ pub struct ListQuery {
     pub limit: NonZeroU32,
     /// Records: fetch the payload bytes too. Without them `data` holds the type and no bytes.
     pub bodies: bool,
-    /// Records with bodies: nothing after the row that brings the payload bytes to so many. The
-    /// first row comes whatever it holds, so a list that was cut short is never empty.
+    /// Nothing after the row that brings the payload bytes of records with bodies, the weights of results, or of
+    /// records with columns, to so many. The first row comes whatever it holds, so a list that was cut short is
+    /// never empty. Of records without bodies all come.
     pub max_bytes: Option<usize>,
     /// Lists of columns: which are read.
     pub projection: Projection,

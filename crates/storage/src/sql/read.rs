@@ -191,7 +191,10 @@ pub(crate) fn raw_record(row: &impl SqlRow, body: Option<usize>) -> Result<Store
 
 /// A row of a page.
 pub(crate) trait ListRow {
-    /// How many bytes its body has, if that was read.
+    /// Whether statements end with the row that brings the bytes to those of a query.
+    const CUT_BY_STATEMENT: bool;
+
+    /// How many bytes count: those of its body, if that was read, else of what was.
     fn bytes(&self) -> usize;
 
     /// Where the item stands in the order of the list, for the token of the next page.
@@ -199,8 +202,10 @@ pub(crate) trait ListRow {
 }
 
 impl ListRow for Listed<RunResult> {
+    const CUT_BY_STATEMENT: bool = false;
+
     fn bytes(&self) -> usize {
-        0
+        self.item.weight()
     }
 
     fn position(&self) -> &Position {
@@ -209,6 +214,8 @@ impl ListRow for Listed<RunResult> {
 }
 
 impl ListRow for (StoredRecord, Position) {
+    const CUT_BY_STATEMENT: bool = true;
+
     fn bytes(&self) -> usize {
         self.0.size()
     }

@@ -79,8 +79,10 @@ pub(super) fn columns(
 }
 
 impl read::ListRow for (RecordColumns, Position) {
+    const CUT_BY_STATEMENT: bool = false;
+
     fn bytes(&self) -> usize {
-        0
+        self.0.weight()
     }
 
     fn position(&self) -> &Position {

@@ -1,5 +1,7 @@
 //! Finding the rows of a list.
 
+use std::ops::ControlFlow;
+
 use super::planner::choose;
 use crate::{
     driver::{Purpose, Reader},
@@ -201,11 +203,18 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
             true => list::list_columns(self.dialect, query, part, path, limit)?,
             false => list::list(self.dialect, self.resource, query, part, path, limit)?,
         };
+        let most = query.max_bytes.filter(|_| !T::CUT_BY_STATEMENT);
+        let mut rest = most.unwrap_or(usize::MAX);
         let mut rows = Vec::new();
         let read = self.read;
         let mut take = |row: Row| {
-            rows.push(read(&row)?);
-            Ok(())
+            let row = read(&row)?;
+            rest = rest.saturating_sub(row.bytes());
+            rows.push(row);
+            Ok(match rest {
+                0 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            })
         };
         self.reader.each(&statement, &mut take).await?;
         Ok(rows)

@@ -45,7 +45,6 @@ pub(super) async fn columns<D: Database>(
 ) -> Result<Vec<Listed<RecordColumns>>, Error> {
     let query = ListQuery {
         bodies: false,
-        max_bytes: None,
         ..query.clone()
     };
     let read = |row: &Row| thin::listed(row, &query);

@@ -1,9 +1,12 @@
 //! Adding up, on two connections where there is much to add up: a database works on one
 //! core for each.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    ops::ControlFlow,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use super::explain;
@@ -149,7 +152,8 @@ async fn add_up(
     while let Some(plan) = plans.get(next.fetch_add(1, Ordering::Relaxed)) {
         let mut add = |row: Row| {
             let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
-            plan.add(&row, &mut tally)
+            plan.add(&row, &mut tally)?;
+            Ok(ControlFlow::Continue(()))
         };
         reader.each(&plan.statement(), &mut add).await?;
     }

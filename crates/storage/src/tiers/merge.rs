@@ -31,8 +31,13 @@ pub(super) trait Item: Sized + Send {
     fn archived(read: Read) -> Self;
     /// The name of the record.
     fn name(&self) -> &RecordName;
-    /// Bytes of the payload.
+    /// Bytes that count for the `max_bytes` of a query.
     fn size(&self) -> u64;
+    /// How many of these end what the store gives.
+    fn most(query: &ListQuery) -> Option<u64> {
+        let most = query.max_bytes.filter(|_| query.bodies);
+        most.map(|most| most as u64)
+    }
 }
 
 #[async_trait]
@@ -86,7 +91,11 @@ impl Item for RecordColumns {
     }
 
     fn size(&self) -> u64 {
-        0
+        self.weight() as u64
+    }
+
+    fn most(query: &ListQuery) -> Option<u64> {
+        query.max_bytes.map(|most| most as u64)
     }
 }
 
@@ -128,8 +137,7 @@ impl Tiers {
             let stored = T::stored(&*self.store, query).await?;
             // A list that ends early because of its bytes says nothing of later rows.
             let bytes: u64 = stored.iter().map(|row| row.item.size()).sum();
-            let most = query.max_bytes.filter(|_| query.bodies);
-            let is_cut = most.is_some_and(|most| bytes >= most as u64);
+            let is_cut = T::most(query).is_some_and(|most| bytes >= most);
             let is_full = stored.len() >= usize::try_from(query.limit.get()).unwrap_or(usize::MAX);
             let until = stored.last().filter(|_| is_full || is_cut);
             let until = until.map(|last| &last.position);
@@ -206,6 +214,7 @@ fn merged<T: Item>(
     let mut all: Vec<_> = stored.chain(found).collect();
     all.sort_by(|(a, _), (b, _)| query.order.compare(a, b));
     all.truncate(usize::try_from(query.limit.get()).unwrap_or(usize::MAX));
+    // Of columns those of the store end the list, which bounds the others.
     let Some(most) = query.max_bytes.filter(|_| query.bodies) else {
         return all;
     };

@@ -11,9 +11,9 @@ use sqlx::{AssertSqlSafe, Executor as _, postgres::PgConnection};
 
 use super::{bind::query, errors::classify, pool::Lease};
 use crate::{
-    driver::{Purpose, Reader, each},
+    driver::{Purpose, Reader, Take, each},
     seam::Error,
-    sql::{row::Row, statement::Statement},
+    sql::statement::Statement,
 };
 
 /// Begins reading everything as of one moment.
@@ -69,11 +69,7 @@ impl PooledReader {
 
 #[async_trait]
 impl Reader for PooledReader {
-    async fn each(
-        &mut self,
-        statement: &Statement,
-        take: &mut (dyn FnMut(Row) -> Result<(), Error> + Send),
-    ) -> Result<(), Error> {
+    async fn each(&mut self, statement: &Statement, take: &mut Take<'_>) -> Result<(), Error> {
         let what = self.what;
         let rows = query(statement).fetch(&mut **self);
         each(rows.map_err(|e| classify(what, e)), take).await

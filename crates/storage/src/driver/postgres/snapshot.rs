@@ -12,9 +12,9 @@ use super::{
     place::options,
 };
 use crate::{
-    driver::{Purpose, Reader, each, migrations::require_current},
+    driver::{Purpose, Reader, Take, each, migrations::require_current},
     seam::Error,
-    sql::{dialect::Dialect, row::Row, statement::Statement},
+    sql::{dialect::Dialect, statement::Statement},
 };
 
 /// The database as it is now.
@@ -41,11 +41,7 @@ pub(super) struct Moment {
 
 #[async_trait]
 impl Reader for Moment {
-    async fn each(
-        &mut self,
-        statement: &Statement,
-        take: &mut (dyn FnMut(Row) -> Result<(), Error> + Send),
-    ) -> Result<(), Error> {
+    async fn each(&mut self, statement: &Statement, take: &mut Take<'_>) -> Result<(), Error> {
         let rows = query(statement).fetch(&mut self.connection);
         each(rows.map_err(|e| classify("reading", e)), take).await
     }

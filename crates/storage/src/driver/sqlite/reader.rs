@@ -14,9 +14,9 @@ use sqlx::{Executor as _, Sqlite, pool::PoolConnection, sqlite::SqliteConnection
 
 use super::{bind::query, errors::classify};
 use crate::{
-    driver::{Purpose, Reader, Work, each},
+    driver::{Purpose, Reader, Take, Work, each},
     seam::Error,
-    sql::{row::Row, statement::Statement},
+    sql::statement::Statement,
 };
 
 /// After how many steps of its machine SQLite looks whether it should go on: well below a
@@ -67,11 +67,7 @@ impl PooledReader {
 
 #[async_trait]
 impl Reader for PooledReader {
-    async fn each(
-        &mut self,
-        statement: &Statement,
-        take: &mut (dyn FnMut(Row) -> Result<(), Error> + Send),
-    ) -> Result<(), Error> {
+    async fn each(&mut self, statement: &Statement, take: &mut Take<'_>) -> Result<(), Error> {
         let what = self.what;
         let rows = query(statement).fetch(&mut **self);
         each(rows.map_err(|e| classify(what, e)), take).await
