@@ -13,8 +13,6 @@ use hindsight_storage::{EncodedRecord, ListQuery, Listed, RecordColumns, Store};
 pub trait Item: Send + Sized + 'static {
     /// The row as long as it is not known whether it is wanted.
     type Encoded: Send + 'static;
-    /// Whether payloads are read where rows are filtered.
-    const HAS_PAYLOADS: bool;
 
     fn fetch(
         store: &dyn Store,
@@ -39,7 +37,6 @@ pub trait Item: Send + Sized + 'static {
 
 impl Item for RunResult {
     type Encoded = Self;
-    const HAS_PAYLOADS: bool = false;
 
     async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
         Ok(store.list_results(query).await?)
@@ -76,7 +73,6 @@ impl Item for RunResult {
 
 impl Item for Record {
     type Encoded = EncodedRecord;
-    const HAS_PAYLOADS: bool = true;
 
     async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
         Ok(store.list_records(query).await?)
@@ -132,7 +128,6 @@ impl Item for Record {
 /// Payloads are read only to be filtered by what has no column.
 impl Item for RecordColumns {
     type Encoded = EncodedRecord;
-    const HAS_PAYLOADS: bool = true;
 
     async fn fetch(store: &dyn Store, query: &ListQuery) -> Result<Vec<Listed<Self>>, Error> {
         Ok(store.list_columns(query).await?)

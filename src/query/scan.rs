@@ -7,12 +7,11 @@ use hindsight_access::budget::{MemoryPermit, QuotaExceeded, QuotaGuard};
 use hindsight_filter::{Filter, Position, condition::Column};
 use hindsight_storage::{ListQuery, Listed, Store};
 
-/// Rows fetched at once while a page is filled; it grows while rows turn out to be small. Payloads
-/// are fetched with their rows, so a chunk ends with the row that brings it to so many bytes.
+/// Rows fetched at once while a page is filled; it grows while rows turn out to be small. A chunk ends
+/// with the row that brings it to so many bytes.
 const FIRST_CHUNK: u32 = 256;
 pub(super) const MOST_ROWS: u32 = 1_000;
-/// The same of records that are filtered in other orders than that of time: each chunk sorts all rows of the list, so that they
-/// are few. The store ends them with their bytes; it does not do so with lists of other rows.
+/// The same in other orders than that of time: each chunk sorts all rows of the list, so that they are few.
 const MOST_SORTED_ROWS: u32 = 4_000;
 const CHUNK_BYTES: usize = 4 << 20;
 /// The same of payloads that stay packed until they are filtered, each by itself: with fewer
@@ -186,9 +185,9 @@ impl<T: Item> Scan<'_, T> {
         let fitting =
             |bytes: usize, rows: u32| (bytes / self.row_bytes.max(1)).clamp(1, rows as usize);
         let rows = fitting(self.chunk_bytes, MOST_ROWS);
-        let rows = match T::HAS_PAYLOADS && self.filters() && !self.is_by_time() {
-            true => rows.max(fitting(CHUNK_BYTES, MOST_SORTED_ROWS)),
-            false => rows,
+        let rows = match self.is_by_time() {
+            true => rows,
+            false => rows.max(fitting(CHUNK_BYTES, MOST_SORTED_ROWS)),
         };
         rows.min(left)
     }
@@ -214,7 +213,7 @@ impl<T: Item> Scan<'_, T> {
         limit: usize,
         held: &mut MemoryPermit,
     ) -> Result<(), Error> {
-        // Payloads that reach the bytes may have cut the chunk short.
+        // Rows that reach the bytes may have cut the chunk short.
         let bytes: usize = rows.iter().map(|row| weight(&row.item)).sum();
         self.ended = rows.len() < limit && bytes < self.chunk_bytes;
         if let Some(row) = rows.last() {
