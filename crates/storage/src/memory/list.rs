@@ -1,6 +1,6 @@
 //! Lists of maps: every row is looked at, those that pass are sorted, and a page is cut out.
 
-use super::{Numbered, Row, Rows};
+use super::{Numbered, Rows};
 use crate::seam::{ListQuery, Listed, RecordColumns};
 use hindsight_filter::Position;
 use hindsight_filter::columns::of_result;
@@ -34,62 +34,47 @@ pub(super) fn results(rows: &Rows, query: &ListQuery) -> Vec<Listed<RunResult>> 
 }
 
 pub(super) fn records(rows: &Rows, query: &ListQuery) -> Vec<Listed<Record>> {
-    let size = |row: &Row| row.record.data.as_ref().map_or(0, |data| data.value.len());
+    let size = |row: &RecordColumns| row.record.data.as_ref().map_or(0, |data| data.value.len());
     let most = query.max_bytes.filter(|_| query.bodies);
-    let page = page_of(rows, query, most, size).into_iter();
-    page.map(|listed| Listed {
-        item: listed.item.record,
-        position: listed.position,
-        tier: listed.tier,
+    let page = page(with_columns(rows, query), query, most, size).into_iter();
+    page.map(|(position, row)| Listed {
+        item: row.record,
+        position,
+        tier: Tier::Hot,
     })
     .collect()
 }
 
-/// Records with their columns.
 pub(super) fn columns(rows: &Rows, query: &ListQuery) -> Vec<Listed<RecordColumns>> {
     let query = ListQuery {
         bodies: false,
         ..query.clone()
     };
-    let data = |row: &Row| {
-        row.record
-            .data
-            .as_ref()
-            .map_or(0, |data| data.data_type.len())
-    };
-    let size = |row: &Row| 1_024 + data(row) + row.object.weight();
-    page_of(rows, &query, query.max_bytes, size)
+    let rows = with_columns(rows, &query);
+    let page = page(rows, &query, query.max_bytes, RecordColumns::weight).into_iter();
+    page.map(|(position, item)| Listed {
+        item,
+        position,
+        tier: Tier::Hot,
+    })
+    .collect()
 }
 
-/// Records with their columns, and with their payloads if those are asked for, the sizes of which are `most` together.
-fn page_of(
-    rows: &Rows,
-    query: &ListQuery,
-    most: Option<usize>,
-    size: impl Fn(&Row) -> usize,
-) -> Vec<Listed<RecordColumns>> {
+/// Records that pass with their columns, and with their payloads if those are asked for.
+fn with_columns(rows: &Rows, query: &ListQuery) -> Vec<(Position, RecordColumns)> {
     let rows = rows.records.values();
     let rows = rows.filter(|row| in_scope(&query.scope, row.row.record.name.result()));
-    let places = rows.filter_map(|row| {
+    let rows = rows.filter_map(|row| {
         let column = |column: &Column| row.row.column(column);
-        Some((position(row.id, query, &column)?, row))
-    });
-    let size = |row: &&Numbered<Row>| size(&row.row);
-    let page = page(places.collect(), query, most, size).into_iter();
-    page.map(|(position, row)| {
+        let position = position(row.id, query, &column)?;
         let mut record = row.row.record.clone();
         if let Some(data) = record.data.as_mut().filter(|_| !query.bodies) {
             data.value.clear();
         }
         let object = row.row.object.clone();
-        let item = RecordColumns { record, object };
-        Listed {
-            item,
-            position,
-            tier: Tier::Hot,
-        }
-    })
-    .collect()
+        Some((position, RecordColumns { record, object }))
+    });
+    rows.collect()
 }
 
 /// The place of a row, if it passes.
