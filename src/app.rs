@@ -61,7 +61,7 @@ use extensions::Extensions;
 pub use error::Error;
 pub use kfp::admission::Webhooks;
 pub use live::{Live, audit};
-pub use objects::{archive_bucket, foreign_logs, object_backend, object_backend_at};
+pub use objects::{command_options, foreign_logs, object_backend, object_backend_at};
 pub use retention::retention_of;
 pub use tls::TlsError;
 

@@ -7,6 +7,7 @@ use hindsight_runtime::clock::{Clock as _, SystemClock};
 use hindsight_storage as storage;
 use hindsight_storage::{
     objects::{Bucket, ForeignObjects, ObjectBackend, Settings},
+    resolve::{Options, Schema},
     tekton::ForeignLogs,
 };
 
@@ -19,8 +20,21 @@ pub fn object_backend(config: &Config) -> Result<Option<Arc<ObjectBackend>>, sto
     url.map(|url| object_backend_at(config, url)).transpose()
 }
 
+/// How commands open the database that is configured: with its buckets, and only if its schema is the current one.
+///
+/// # Errors
+/// [`storage::Error::Incompatible`] if a bucket cannot be used.
+pub fn command_options(config: &Config) -> Result<Options, storage::Error> {
+    Ok(Options {
+        schema: Schema::Require,
+        depot: object_backend(config)?,
+        archive: archive_bucket(config)?,
+        ..Options::default()
+    })
+}
+
 /// The files of the archive, if there is one. It fails with [`storage::Error::Incompatible`] if it cannot be used.
-pub fn archive_bucket(config: &Config) -> Result<Option<Arc<Bucket>>, storage::Error> {
+pub(super) fn archive_bucket(config: &Config) -> Result<Option<Arc<Bucket>>, storage::Error> {
     let open = |url: &ObjectsUrl| {
         Bucket::open(&Settings {
             url: url.as_str().to_owned(),

@@ -13,8 +13,7 @@ use hindsight_runtime::{
     error::report,
 };
 use hindsight_storage::{
-    Archive, ArchiveIndex, Error, ListQuery, Priority, Projection, Store,
-    resolve::{Options, Schema, open},
+    Archive, ArchiveIndex, Error, ListQuery, Priority, Projection, Store, resolve::open,
 };
 use indicatif::ProgressBar;
 use jiff::Timestamp;
@@ -44,8 +43,8 @@ const EXAMPLES: &str = "Examples:
 ///
 /// Every payload is compared with its SHA-256. Nothing is changed.
 ///
-/// Exit codes: 0 all is well, 6 something is damaged or missing, 2 wrong usage or configuration, 5 the database cannot be
-/// reached.
+/// Exit codes: 0 all is well, 2 wrong usage or configuration, 5 the database cannot be reached, 6 something is damaged or
+/// missing.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 struct Verify {}
@@ -110,12 +109,7 @@ fn on(
     let config = serve::load(matches)?;
     super::runtime()?.block_on(async {
         let failed = |error: Error| of_store(&error);
-        let options = Options {
-            schema: Schema::Require,
-            depot: app::object_backend(&config).map_err(failed)?,
-            archive: app::archive_bucket(&config).map_err(failed)?,
-            ..Options::default()
-        };
+        let options = app::command_options(&config).map_err(failed)?;
         let opened = open(&config.db.expose(), &options).await.map_err(failed)?;
         let done = match &opened.archive {
             Some(archive) => work(archive, &*opened.store, &*opened.index).await,

@@ -17,10 +17,7 @@ use hindsight_filter::{
     indexed::{Kind, Path},
 };
 use hindsight_runtime::clock::{Clock as _, SystemClock};
-use hindsight_storage::{
-    Error, IndexedPath, Maintenance,
-    resolve::{Options, Schema, open},
-};
+use hindsight_storage::{Error, IndexedPath, Maintenance, resolve::open};
 
 /// Records that are indexed by one transaction.
 const BATCH: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
@@ -200,12 +197,7 @@ fn on(
 ) -> Result<ExitCode, Failure> {
     let config = serve::load(matches)?;
     super::runtime()?.block_on(async {
-        let options = Options {
-            schema: Schema::Require,
-            depot: app::object_backend(&config).map_err(|error| of_store(&error))?,
-            archive: app::archive_bucket(&config).map_err(|error| of_store(&error))?,
-            ..Options::default()
-        };
+        let options = app::command_options(&config).map_err(|error| of_store(&error))?;
         let opened = open(&config.db.expose(), &options).await;
         let opened = opened.map_err(|error| of_store(&error))?;
         let done = work(&*opened.maintenance).await;

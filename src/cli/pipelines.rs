@@ -24,10 +24,7 @@ use hindsight_runtime::{
     clock::{Clock as _, SystemClock},
     error::report,
 };
-use hindsight_storage::{
-    Maintenance,
-    resolve::{Options, Schema, open},
-};
+use hindsight_storage::{Maintenance, resolve::open};
 
 const ABOUT: &str = "Move pipelines of Kubeflow between stores, as manifests
 
@@ -118,7 +115,7 @@ struct Import {
 
 /// The command and what it consists of.
 pub(super) fn command() -> Command {
-    let of_db = |command| flags_of(command, &["db"]);
+    let of_db = |command| flags_of(command, &["db", "objects_url", "archive_url"]);
     let crds = Command::new("crds")
         .about("Print the CustomResourceDefinitions of pipelines and versions, as YAML");
     Command::new("pipelines")
@@ -162,12 +159,7 @@ struct Opened {
 impl Opened {
     async fn database(matches: &ArgMatches) -> Result<Self, Failure> {
         let config = serve::load(matches)?;
-        let options = Options {
-            schema: Schema::Require,
-            depot: app::object_backend(&config).map_err(|error| of_store(&error))?,
-            archive: app::archive_bucket(&config).map_err(|error| of_store(&error))?,
-            ..Options::default()
-        };
+        let options = app::command_options(&config).map_err(|error| of_store(&error))?;
         let opened = open(&config.db.expose(), &options).await;
         let opened = opened.map_err(|error| of_store(&error))?;
         Ok(Self {

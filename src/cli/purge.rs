@@ -19,7 +19,7 @@ use hindsight_runtime::clock::{Clock as _, SystemClock};
 use hindsight_runtime::telemetry::Registry;
 use hindsight_storage::{
     Error, Purge as What, Purged,
-    resolve::{Opened, Options, Schema, open},
+    resolve::{Opened, Options, open},
 };
 use jiff::Timestamp;
 
@@ -94,12 +94,9 @@ impl Purge {
         let failed = |error: Error| of_store(&error);
         let what = self.what()?;
         let options = Options {
-            schema: Schema::Require,
             // Rewriting takes as long as it takes.
             statement_timeout: std::time::Duration::ZERO,
-            depot: app::object_backend(config).map_err(failed)?,
-            archive: app::archive_bucket(config).map_err(failed)?,
-            ..Options::default()
+            ..app::command_options(config).map_err(failed)?
         };
         let opened = open(&config.db.expose(), &options).await.map_err(failed)?;
         let base = &opened.maintenance;

@@ -307,6 +307,33 @@ async fn a_write_brings_records_back_and_a_delete_takes_them() {
 }
 
 #[tokio::test]
+async fn pipelines_are_exported_from_a_database_with_an_archive() {
+    let folder = Folder::new();
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    given(&server).await;
+    server.stop().await;
+    let moved = folder.retention(&database, &["run", "--yes"]).await;
+    assert_eq!(moved.code, 0, "{moved:?}");
+    let output = folder.0.path().join("pipelines").display().to_string();
+    let (db, archive) = (database.url(), folder.url());
+    let export = [
+        "pipelines",
+        "export",
+        "--to-namespace",
+        "ml",
+        "-o",
+        &output,
+        "--db",
+        &db,
+    ];
+    let said = run(&export).await;
+    said.fails(1, "set archive_url to where they are");
+    let said = run(&[&export[..], &["--archive-url", &archive]].concat()).await;
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[tokio::test]
 async fn a_policy_deletes_results_whose_records_are_in_files() {
     for database in each_database().await {
         let folder = Folder::new();
