@@ -147,7 +147,7 @@ RECORDS ?= 100000
 FILTERS ?= 5000
 differential: postgres
 	HINDSIGHT_TEST_DIFFERENTIAL='$(RECORDS) $(FILTERS)' \
-		tests/with-postgres $(CARGO) test --locked --release -p hindsight --lib query::tests::tiers
+		tests/with-postgres $(CARGO) test --locked --release -p hindsight --lib query::tests::tiers -- --nocapture
 
 # The store of pipelines by the kfp SDK, which is installed below target/ from PyPI.
 kfp-test:

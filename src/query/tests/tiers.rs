@@ -1,6 +1,10 @@
 //! Many rows in the database, in files, or in both: lists are those of plain evaluation.
 
-use std::thread;
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::Instant,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::test_runner::{Config, TestRunner};
@@ -28,6 +32,8 @@ const DAYS: usize = 6;
 /// Pages of a list that are compared, and rows of most pages; a list may have all rows.
 const PAGES: usize = 2;
 const PAGE: u32 = 100;
+/// Questions after which it is said how far the test is; it takes hours with many records.
+const TOLD: u32 = 100;
 
 #[expect(
     clippy::disallowed_methods,
@@ -99,6 +105,14 @@ fn lists_are_the_same_wherever_their_rows_are() {
         .into_iter()
         .map(|given| runtime.block_on(fill(given)))
         .collect();
+    let (asked, start) = (AtomicU32::new(0), Instant::now());
+    let tell = || {
+        let asked = asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if asked.is_multiple_of(TOLD) {
+            let seconds = start.elapsed().as_secs();
+            println!("{asked} of {filters} filters agree after {seconds} s");
+        }
+    };
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
@@ -113,7 +127,9 @@ fn lists_are_the_same_wherever_their_rows_are() {
                         ..Config::default()
                     };
                     ask_all(&config, resource, PAGE, |_, question| {
-                        runtime.block_on(agree((question, PAGES), resource, &rows, &databases))
+                        runtime.block_on(agree((question, PAGES), resource, &rows, &databases))?;
+                        tell();
+                        Ok(())
                     });
                 }
             });
