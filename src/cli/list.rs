@@ -47,7 +47,7 @@ pub(super) enum Form {
     Wide,
     /// Full names of results or records, one a line
     Name,
-    /// One JSON document, payloads byte for byte
+    /// One JSON document; records have their payloads byte for byte
     Json,
     /// A JSON object a line, printed while a list of runs is read
     Jsonl,

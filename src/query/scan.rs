@@ -12,7 +12,7 @@ use hindsight_storage::{ListQuery, Listed, Store};
 const FIRST_CHUNK: u32 = 256;
 pub(super) const MOST_ROWS: u32 = 1_000;
 /// The same in other orders than that of time: each chunk sorts all rows of the list, so that they are few.
-const MOST_SORTED_ROWS: u32 = 4_000;
+const MOST_SORTED_ROWS: u32 = 16_000;
 const CHUNK_BYTES: usize = 4 << 20;
 /// The same of payloads that stay packed until they are filtered, each by itself: with fewer
 /// chunks, filtering waits less for reading.
@@ -182,14 +182,12 @@ impl<T: Item> Scan<'_, T> {
     fn fitting(&self) -> usize {
         let left = self.budget.saturating_sub(self.scanned).saturating_add(1);
         let left = usize::try_from(left).unwrap_or(usize::MAX);
-        let fitting =
-            |bytes: usize, rows: u32| (bytes / self.row_bytes.max(1)).clamp(1, rows as usize);
-        let rows = fitting(self.chunk_bytes, MOST_ROWS);
-        let rows = match self.is_by_time() {
-            true => rows,
-            false => rows.max(fitting(CHUNK_BYTES, MOST_SORTED_ROWS)),
+        let most = match self.is_by_time() {
+            true => MOST_ROWS,
+            false => MOST_SORTED_ROWS,
         };
-        rows.min(left)
+        let fitting = self.chunk_bytes / self.row_bytes.max(1);
+        fitting.clamp(1, most as usize).min(left)
     }
 
     /// Whether rows come in the order in which they were stored.
