@@ -117,7 +117,7 @@ impl<'s> Search<'s> {
         Ok(found)
     }
 
-    /// The rows of one file that pass, of results that are in it.
+    /// The first rows of one file that pass, of results that are in it: as many as the query asks for.
     async fn find_in(&self, number: usize, file: &ArchiveFile) -> Result<Vec<Candidate>, Error> {
         // One that is being written has none yet.
         let live = self.archive.index.results_in(file.id).await?;
@@ -125,6 +125,7 @@ impl<'s> Search<'s> {
             return Ok(Vec::new());
         }
         let condition = scoped(self.query.scope.id.as_deref(), &self.query.condition);
+        let most = usize::try_from(self.query.limit.get()).unwrap_or(usize::MAX);
         let (order, after, until) = (
             self.query.order.clone(),
             self.query.after.clone(),
@@ -142,8 +143,16 @@ impl<'s> Search<'s> {
                     };
                     is(&after, std::cmp::Ordering::Greater) && is(&until, std::cmp::Ordering::Less)
                 });
-                let places: Vec<Place> = found.iter().map(|row| row.place).collect();
-                let mut results = reader.result_ids(&places)?.into_iter();
+                let mut results = reader.result_ids(&places(&found))?.into_iter();
+                found.retain(|_| results.next().is_some_and(|id| live.contains(&id)));
+                if found.len() > most {
+                    found.select_nth_unstable_by(most, |a, b| {
+                        order.compare(&a.position, &b.position)
+                    });
+                    found.truncate(most);
+                    found.sort_unstable_by_key(|row| row.place);
+                }
+                let places = places(&found);
                 let mut sizes = reader.sizes(&places)?.into_iter();
                 let mut names = reader.values(&places, &Column::RecordName)?.into_iter();
                 for row in &mut found {
@@ -152,7 +161,6 @@ impl<'s> Search<'s> {
                         row.name = name;
                     }
                 }
-                found.retain(|_| results.next().is_some_and(|id| live.contains(&id)));
                 Ok(found)
             })
             .await?;
@@ -204,6 +212,10 @@ pub(super) fn scoped(result: Option<&str>, condition: &Condition) -> Condition {
             Condition::And(vec![of_result, condition.clone()])
         }
     }
+}
+
+fn places(rows: &[Candidate]) -> Vec<Place> {
+    rows.iter().map(|row| row.place).collect()
 }
 
 fn candidates_of(
