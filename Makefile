@@ -142,7 +142,7 @@ wire-test:
 	tests/wire/check
 
 # RECORDS records in the database, in files and in both, and FILTERS random filters, orders and pages: lists are those of
-# plain evaluation. It takes two hours, because filters that match little read every record; FILTERS=100 takes minutes.
+# plain evaluation. It takes two to four hours, because filters that match little read every record; FILTERS=100 takes minutes.
 RECORDS ?= 100000
 FILTERS ?= 5000
 differential: postgres
