@@ -4,15 +4,15 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use super::{Error, filter_batch::filter_batch, item::Item};
 use hindsight_access::budget::{MemoryPermit, QuotaExceeded, QuotaGuard};
-use hindsight_filter::{Filter, Position, condition::Column};
+use hindsight_filter::{Filter, Position};
 use hindsight_storage::{ListQuery, Listed, Store};
 
 /// Rows fetched at once while a page is filled; it grows while rows turn out to be small. A chunk ends
 /// with the row that brings it to so many bytes.
 const FIRST_CHUNK: u32 = 256;
-pub(super) const MOST_ROWS: u32 = 1_000;
-/// The same in other orders than that of time: each chunk sorts all rows of the list, so that they are few.
-const MOST_SORTED_ROWS: u32 = 16_000;
+/// Chunks are few, because each reads columns of whole archive files, and sorts all rows of the list in other orders
+/// than that of time.
+pub(super) const MOST_ROWS: u32 = 16_000;
 const CHUNK_BYTES: usize = 4 << 20;
 /// The same of payloads that stay packed until they are filtered, each by itself: with fewer
 /// chunks, filtering waits less for reading.
@@ -182,18 +182,8 @@ impl<T: Item> Scan<'_, T> {
     fn fitting(&self) -> usize {
         let left = self.budget.saturating_sub(self.scanned).saturating_add(1);
         let left = usize::try_from(left).unwrap_or(usize::MAX);
-        let most = match self.is_by_time() {
-            true => MOST_ROWS,
-            false => MOST_SORTED_ROWS,
-        };
         let fitting = self.chunk_bytes / self.row_bytes.max(1);
-        fitting.clamp(1, most as usize).min(left)
-    }
-
-    /// Whether rows come in the order in which they were stored.
-    fn is_by_time(&self) -> bool {
-        let first = self.query.order.keys().first();
-        first.is_none_or(|key| key.column == Column::CreateTime)
+        fitting.clamp(1, MOST_ROWS as usize).min(left)
     }
 
     /// What reads the next chunk.

@@ -20,7 +20,7 @@ use hindsight_storage::{
 };
 
 /// Results of a file, and rows of a commit, at most.
-const IN_FILE: usize = 100;
+const IN_FILE: usize = 500;
 const IN_COMMIT: usize = 1_000;
 
 #[derive(Debug)]
