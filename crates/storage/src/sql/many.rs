@@ -131,7 +131,9 @@ pub(crate) fn insert_records(rows: &[&RecordRow]) -> Statement {
     let mut out = given(&columns);
     out.push(", placed AS MATERIALIZED (SELECT given.*, results.row_id AS result_row FROM given ");
     out.push("JOIN results ON results.id = given.result_id AND results.parent = given.parent ");
-    out.push("AND results.archive_file IS NULL), made AS (INSERT INTO records (result_row");
+    out.push("AND results.archive_file IS NULL")
+        .push(write::STAYS);
+    out.push("), made AS (INSERT INTO records (result_row");
     for column in record {
         out.push(", ").push(column.name);
     }

@@ -277,7 +277,14 @@ fn selected(out: &mut Statement, dialect: Dialect, row: &RecordRow, sets: Vec<Se
     out.push(" AND archive_file IS NULL");
     indexed::is_current(out.push(" AND "), &row.entries);
     with_referred(out, dialect, row);
+    if dialect == Dialect::Postgres {
+        out.push(STAYS);
+    }
 }
+
+/// After waiting for a result that is being deleted, or whose records are being moved to a file, PostgreSQL looks at
+/// it again. The check of the foreign key waits likewise, but does not look at files.
+pub(super) const STAYS: &str = " FOR KEY SHARE OF results";
 
 fn replace_record(dialect: Dialect, expect: &Etag, row: &RecordRow) -> Statement {
     let name = &row.record.name;

@@ -1,6 +1,7 @@
 //! What is true of the PostgreSQL store alone: its refusals, its schema, its plans.
 
 mod feed;
+mod moves;
 mod plans;
 
 use std::{num::NonZeroU32, time::Duration};
