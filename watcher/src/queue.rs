@@ -236,14 +236,6 @@ impl Queue {
         self.lock().slots.get(uid)?.work.as_ref()?.object.clone()
     }
 
-    /// Whether there are news about a run.
-    pub(crate) fn has_news(&self, uid: &Uid) -> bool {
-        self.lock()
-            .slots
-            .get(uid)
-            .is_some_and(|slot| slot.work.is_some())
-    }
-
     /// Bytes of objects that are held.
     pub(crate) fn held(&self) -> usize {
         self.lock().held

@@ -20,7 +20,7 @@ use tracing::warn;
 use hindsight_run::View;
 use hindsight_run::json;
 
-use crate::ledger::Uid;
+use crate::{content::Digest, ledger::Uid};
 use index::{Index, Inserted, Kept};
 pub(crate) use lines::{FileId, LineSpool};
 
@@ -111,6 +111,7 @@ impl Spool {
                 name,
                 size: bytes.len() as u64,
                 version: version(&state),
+                digest: Digest::of(&state),
             };
             match index.insert(uid.clone(), kept) {
                 Inserted::Outdated => {}
@@ -145,6 +146,7 @@ impl Spool {
             name: name(bytes),
             size: bytes.len() as u64,
             version: version(state),
+            digest: Digest::of(state),
         };
         let mut index = self.lock();
         while index.writing.contains(uid) {
@@ -217,6 +219,21 @@ impl Spool {
     /// again changes nothing.
     pub(crate) fn remove(&self, uid: &Uid) {
         let removed = self.lock().remove(uid);
+        if let Some(kept) = removed {
+            self.unlink(&kept.name);
+        }
+    }
+
+    /// The server holds a run in a state of this digest and version. What is kept of it is removed,
+    /// unless that is a later state.
+    pub(crate) fn remove_stored(&self, uid: &Uid, digest: Digest, version: u64) {
+        let mut index = self.lock();
+        let known = index.files.get(uid);
+        if !known.is_some_and(|known| known.is_stored(digest, version)) {
+            return;
+        }
+        let removed = index.remove(uid);
+        drop(index);
         if let Some(kept) = removed {
             self.unlink(&kept.name);
         }

@@ -12,6 +12,16 @@ pub enum Version {
     Text(Box<str>),
 }
 
+impl Version {
+    /// The number, by which versions of one cluster are in order. A text that is none is older than all.
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::Number(number) => *number,
+            Self::Text(text) => text.parse().unwrap_or_default(),
+        }
+    }
+}
+
 impl From<&str> for Version {
     fn from(text: &str) -> Self {
         let is_plain = text == "0" || !text.starts_with(['0', '+']);

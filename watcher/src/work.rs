@@ -67,6 +67,8 @@ struct Task<'s> {
     has_stored_progress: bool,
     /// The server held another state of it than was stored, and it was stored again.
     is_restored: bool,
+    /// It says of itself that it is stored as it is, and is believed for now.
+    is_trusted: bool,
 }
 
 impl<'s> Task<'s> {
@@ -83,6 +85,7 @@ impl<'s> Task<'s> {
             is_stored_first: false,
             has_stored_progress: false,
             is_restored: false,
+            is_trusted: false,
         }
     }
 

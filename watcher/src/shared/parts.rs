@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64};
 use tracing::{info, warn};
 
 use crate::{
-    cluster::Cluster, deadline::Deadlines, gate::Gate, health::Health, ledger::Uid,
-    namespaces::Namespaces, presence::KindPresences, queue::Queue, refusals::Refusals, sink::Sink,
-    spool::Spool, uid_queue::UidQueue,
+    cluster::Cluster, content::Digest, deadline::Deadlines, gate::Gate, health::Health,
+    ledger::Uid, namespaces::Namespaces, presence::KindPresences, queue::Queue, refusals::Refusals,
+    sink::Sink, spool::Spool, uid_queue::UidQueue,
 };
 use hindsight_cluster::Pace;
 
@@ -82,6 +82,13 @@ impl ServerSide {
     pub(crate) fn remove_spooled(&self, uid: &Uid) {
         if let Some(spool) = &self.spool {
             spool.remove(uid);
+        }
+    }
+
+    /// The server holds a run in a state of this digest and version: nothing older is kept on disk.
+    pub(crate) fn remove_stored(&self, uid: &Uid, digest: Digest, version: u64) {
+        if let Some(spool) = &self.spool {
+            spool.remove_stored(uid, digest, version);
         }
     }
 

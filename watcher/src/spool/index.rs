@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ledger::Uid;
+use crate::{content::Digest, ledger::Uid};
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
@@ -17,6 +17,14 @@ pub(super) struct Kept {
     pub(super) name: String,
     pub(super) size: u64,
     pub(super) version: u64,
+    pub(super) digest: Digest,
+}
+
+impl Kept {
+    /// Whether nothing is lost with it once the server holds the run in this state.
+    pub(super) fn is_stored(&self, digest: Digest, version: u64) -> bool {
+        self.digest == digest || self.version < version
+    }
 }
 
 pub(super) enum Inserted {

@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use super::{Error, Spool};
-use crate::ledger::Uid;
+use super::{Error, Spool, version};
+use crate::{content::Digest, ledger::Uid};
 
 fn state(uid: &str, version: u64) -> Value {
     json!({"metadata": {"uid": uid, "resourceVersion": version.to_string()}})
@@ -50,6 +50,28 @@ fn what_is_put_is_there_after_a_restart_in_its_newest_state() {
     assert!(!spool.has(&"a".into()));
     assert_eq!((spool.size().0, files(dir.path()).len()), (1, 1));
     spool.remove(&"b".into());
+    assert_eq!((spool.size(), files(dir.path()).len()), ((0, 0), 0));
+}
+
+#[test]
+fn what_is_stored_is_removed_unless_a_later_state_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = open(dir.path());
+    let ended = |version| {
+        let mut ended = state("a", version);
+        ended["status"] = json!("ended");
+        ended
+    };
+    let stored = |state: &Value| {
+        spool.remove_stored(&"a".into(), Digest::of(state), version(state));
+        !spool.has(&"a".into())
+    };
+    put(&spool, &ended(3)).unwrap();
+    assert!(!stored(&state("a", 2)));
+    // As the run was before something was written on it that is no content.
+    assert!(stored(&ended(2)));
+    put(&spool, &ended(3)).unwrap();
+    assert!(stored(&state("a", 4)));
     assert_eq!((spool.size(), files(dir.path()).len()), ((0, 0), 0));
 }
 

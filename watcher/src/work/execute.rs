@@ -62,6 +62,7 @@ impl Task<'_> {
                     if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
                         entry.remembered.trust();
                     }
+                    self.is_trusted = true;
                     again = Some(at);
                 }
                 Step::Close { reason } => self.close(reason).await?,

@@ -228,3 +228,33 @@ async fn a_run_that_is_refused_and_gone_outlives_the_watcher_until_it_is_taken()
     assert!(is_done(&world.copy(&uid)));
     assert_eq!(world.progress().lost, 0);
 }
+
+/// A run that nobody told to have left may have left all the same.
+#[tokio::test]
+async fn a_run_that_cannot_be_read_again_stays_on_disk_until_it_is_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = spooling(dir.path(), 1 << 20);
+    config.tuning.hold_bytes = 0;
+    config.threadiness = std::num::NonZeroUsize::MIN;
+    let mut world = World::new(config).await;
+    world.sink.away(true);
+    let uids = [world.finished("a"), world.finished("b")];
+    spooled(dir.path(), 2).await;
+    world.sim.faults().freeze_watches();
+    world.delete("a");
+    let reads = |name: &str| world.sim.calls().verb("get").name(name);
+    eventually(|| reads("a").status(404).count() > 0).await;
+    // The one worker is done with it when it has read the other one twice.
+    let before = reads("b").count();
+    eventually(|| reads("b").count() > before + 1).await;
+    assert_eq!(files(dir.path()).len(), 2);
+    world.kill().await;
+    world.sim.faults().thaw_watches();
+    world.sink.away(false);
+    world.start().await;
+    world.until(|p| p.is_listed && p.in_cluster == 1).await;
+    world.annotated("b").await;
+    assert!(world.all_done(&uids));
+    assert_eq!(world.progress().lost, 0);
+    spooled(dir.path(), 0).await;
+}

@@ -6,9 +6,11 @@ use hindsight_run::View;
 use tokio::time::Instant;
 
 use crate::{
+    content::Digest,
     object::to_bytes,
-    plan,
+    plan::{self, Remembered},
     queue::{Done, Work},
+    spool::version,
     work::{Interrupted, Task},
 };
 
@@ -22,19 +24,30 @@ const REFUSED: Duration = Duration::from_hours(1);
 impl Task<'_> {
     /// All is done about the version that was looked at.
     pub(super) fn reconciled(&self) {
-        let version = self
+        let reconciled = self
             .object
             .as_ref()
             .and_then(|o| View::new(o).resource_version());
         if let Some(entry) = self.shared.ledger().get_mut(&self.uid) {
             entry.error = None;
-            entry.reconciled = version.map(Into::into);
+            entry.reconciled = reconciled.map(Into::into);
             let is_gone = entry.remembered.presence.is_gone();
-            // Its newest state is stored. That of one that is gone is removed when it is forgotten.
-            if !is_gone && !self.shared.queues.runs.has_news(&self.uid) {
-                self.shared.server.remove_spooled(&self.uid);
+            // That of one that is gone is removed when it is forgotten.
+            let is_spooled = self.shared.server.is_spooled(&self.uid) && !is_gone;
+            if is_spooled && let Some((digest, version)) = self.stored(&entry.remembered) {
+                self.shared.server.remove_stored(&self.uid, digest, version);
             }
         }
+    }
+
+    /// Digest and version of the state that is stored, if there is one. That there is nothing to do
+    /// does not say so: the run may wait for a turn, or have left the cluster without being seen to.
+    fn stored(&self, remembered: &Remembered) -> Option<(Digest, u64)> {
+        if let Some(object) = self.object.as_ref().filter(|_| self.is_trusted) {
+            return Some((Digest::of(object), version(object)));
+        }
+        let copy = remembered.copy()?;
+        Some((copy.digest, copy.version.number()))
     }
 
     /// What becomes of the run after an attempt that failed, the last of so many in a row.
