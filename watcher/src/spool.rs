@@ -41,6 +41,15 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// A state cannot be read now.
+    #[error("`{}` cannot be read", path.display())]
+    Read {
+        /// The file of the state.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
     /// Another watcher uses the directory.
     #[error("`{}` is in use by another watcher; give each its own --spool", path.display())]
     InUse {
@@ -185,23 +194,29 @@ impl Spool {
         Ok(())
     }
 
-    /// The state that is kept of a run.
-    pub(crate) fn get(&self, uid: &Uid) -> Option<Vec<u8>> {
-        let name = self.lock().files.get(uid)?.name.clone();
+    /// The state that is kept of a run; none if its file is damaged, or somebody took it away.
+    ///
+    /// # Errors
+    /// If the system does not let us read it. It may a moment later.
+    pub(crate) fn get(&self, uid: &Uid) -> Result<Option<Vec<u8>>, Error> {
+        let Some(name) = self.lock().files.get(uid).map(|kept| kept.name.clone()) else {
+            return Ok(None);
+        };
         let path = self.dir.join(&name);
         match fs::read(&path) {
-            Ok(bytes) if read(&name, &bytes).is_some() => Some(bytes),
+            Ok(bytes) if read(&name, &bytes).is_some() => Ok(Some(bytes)),
             Ok(_) => {
                 if let Err(error) = set_aside(&self.dir, &path) {
                     warn!("`{}` cannot be moved aside: {error}", path.display());
                 }
                 self.lock().remove(uid);
-                None
+                Ok(None)
             }
-            Err(error) => {
-                warn!("`{}` cannot be read: {error}", path.display());
-                None
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                warn!("`{}` is not there any more", path.display());
+                Ok(None)
             }
+            Err(source) => Err(Error::Read { path, source }),
         }
     }
 

@@ -43,7 +43,7 @@ fn what_is_put_is_there_after_a_restart_in_its_newest_state() {
     after.sort_by_key(ToString::to_string);
     assert_eq!(after, [state("a", 3), state("b", 1)]);
     assert_eq!(
-        spool.get(&"a".into()).unwrap(),
+        spool.get(&"a".into()).unwrap().unwrap(),
         state("a", 3).to_string().as_bytes()
     );
     spool.remove(&"a".into());
@@ -116,7 +116,7 @@ fn what_is_damaged_later_is_noticed_when_it_is_read() {
     let (spool, _) = open(dir.path());
     put(&spool, &state("a", 1)).unwrap();
     fs::write(dir.path().join(&files(dir.path())[0]), "").unwrap();
-    assert_eq!(spool.get(&"a".into()), None);
+    assert_eq!(spool.get(&"a".into()).unwrap(), None);
     assert!(!spool.has(&"a".into()));
     assert_eq!(files(dir.path()), ["corrupt"]);
 }
@@ -145,7 +145,8 @@ fn a_state_that_is_put_by_several_at_once_is_kept() {
                 threads.spawn(|| spool.put(&Uid::from(uid.as_str()), &run, &bytes).unwrap());
             }
         });
-        assert_eq!(spool.get(&Uid::from(uid.as_str())), Some(bytes), "{uid}");
+        let kept = spool.get(&Uid::from(uid.as_str())).unwrap();
+        assert_eq!(kept, Some(bytes), "{uid}");
     }
     assert_eq!(spool.size().0, 50);
 }

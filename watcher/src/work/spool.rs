@@ -102,7 +102,10 @@ impl Task<'_> {
         };
         let uid = self.uid.clone();
         let read = tokio::task::spawn_blocking(move || spool.get(&uid)).await;
-        let Some(bytes) = read.ok().flatten() else {
+        // That it cannot be read now does not say that there is nothing.
+        let read = read.map_err(|error| Interrupted::passing(report(&error)))?;
+        let read = read.map_err(|error| Interrupted::passing(report(&error)))?;
+        let Some(bytes) = read else {
             return Ok(());
         };
         let Ok(object) = json::parse(&bytes) else {

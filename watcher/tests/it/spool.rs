@@ -258,3 +258,40 @@ async fn a_run_that_cannot_be_read_again_stays_on_disk_until_it_is_stored() {
     assert_eq!(world.progress().lost, 0);
     spooled(dir.path(), 0).await;
 }
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_for_a_moment_is_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let aside = tempfile::tempdir().unwrap();
+    let mut config = spooling(dir.path(), 1 << 20);
+    config.tuning.hold_bytes = 0;
+    let world = World::new(config).await;
+    world.sink.away(true);
+    let uid = world.finished("build");
+    world.delete("build");
+    let last = world.sim.version().to_string();
+    let version = |file: &std::path::PathBuf| {
+        let run: serde_json::Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+        run["metadata"]["resourceVersion"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    let versions = || files(dir.path()).iter().map(version).collect::<Vec<_>>();
+    eventually(|| versions() == [Some(last.clone())]).await;
+    // A link to a directory takes its place, so that there is always something of its name.
+    let file = files(dir.path()).remove(0);
+    let (copy, link) = (aside.path().join("copy"), aside.path().join("link"));
+    std::fs::copy(&file, &copy).unwrap();
+    std::os::unix::fs::symlink(aside.path(), &link).unwrap();
+    std::fs::rename(&link, &file).unwrap();
+    let looks = || world.sim.calls().verb("get").name("build").count();
+    let before = looks();
+    eventually(|| looks() > before + 3 || world.progress().lost > 0).await;
+    assert_eq!(world.progress().lost, 0, "{:?}", world.handle().lost(1));
+    std::fs::rename(&copy, &file).unwrap();
+    world.sink.away(false);
+    world.until(|p| p.in_cluster == 0).await;
+    assert!(is_done(&world.copy(&uid)));
+    assert_eq!(world.progress().lost, 0);
+    spooled(dir.path(), 0).await;
+}
