@@ -27,6 +27,8 @@ use mask::Mask;
 const HEADER: &str = "fields";
 /// A message on the wire is preceded by a flag and its length.
 const FRAME: usize = 5;
+/// By how many bytes the parts of an answer may be more than the answer.
+const ROOM: usize = 4 << 20;
 /// Messages above this are worked on beside the event loop.
 const HEAVY: usize = 64 << 10;
 
@@ -154,7 +156,13 @@ fn cut(framed: &Bytes, reply: MessageDescriptor, mask: &Mask) -> Result<Bytes, S
     let broken = |error| Status::internal(format!("a reply cannot be masked: {error}"));
     let mut message =
         DynamicMessage::decode(reply, framed.slice(FRAME..)).map_err(|e| broken(e.to_string()))?;
-    message::cut(&mut message, mask);
+    let mut room = framed.len() + ROOM;
+    message::cut(&mut message, mask, &mut room).map_err(|message::TooLarge| {
+        Status::resource_exhausted(format!(
+            "fields: what the paths lead to takes over {ROOM} bytes more than the whole answer; ask for \
+             fewer paths, or for the answer without `fields`"
+        ))
+    })?;
     let length = message.encoded_len();
     let mut frame = BytesMut::with_capacity(FRAME + length);
     frame.put_u8(0);

@@ -10,16 +10,25 @@ use super::mask::Mask;
 /// The name that stands for every element of an array.
 const EACH: &str = "#";
 
-/// The named parts of a JSON text, compact; nothing if it is not JSON.
+/// Why a JSON text has no parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unwritten {
+    /// It is no JSON.
+    NotJson,
+    /// They take more bytes than there is room for: a path may lead to what another one leads to.
+    TooLarge,
+}
+
+/// The named parts of a JSON text, compact, of at most `room` bytes.
 ///
 /// What is not there is an explicit `null`; elements of arrays are named by their position,
 /// which is then a key. Below `#` are the values of all elements that have one, and `#` at the end of
 /// a path is the number of elements.
-pub(super) fn part(json: &[u8], mask: &Mask) -> Option<Vec<u8>> {
-    let raw: &RawValue = serde_json::from_slice(json).ok()?;
+pub(super) fn part(json: &[u8], mask: &Mask, room: usize) -> Result<Vec<u8>, Unwritten> {
+    let raw: &RawValue = serde_json::from_slice(json).map_err(|_other| Unwritten::NotJson)?;
     let mut out = Vec::new();
-    write(&Found::One(raw.get()), mask, &mut out)?;
-    Some(out)
+    write(&Found::One(raw.get()), mask, room, &mut out)?;
+    Ok(out)
 }
 
 /// What a path leads to.
@@ -29,25 +38,31 @@ enum Found<'a> {
     Each(Vec<Found<'a>>),
 }
 
-fn write(found: &Found<'_>, mask: &Mask, out: &mut Vec<u8>) -> Option<()> {
+fn write(found: &Found<'_>, mask: &Mask, room: usize, out: &mut Vec<u8>) -> Result<(), Unwritten> {
+    if out.len() > room {
+        return Err(Unwritten::TooLarge);
+    }
     if mask.is_whole() {
         found.write(out);
-        return Some(());
+        return Ok(());
     }
-    let children = Children::of(found)?;
+    let children = Children::of(found).ok_or(Unwritten::NotJson)?;
     for (position, (name, below)) in mask.below().enumerate() {
         out.push(if position == 0 { b'{' } else { b',' });
-        serde_json::to_writer(&mut *out, name).ok()?;
+        serde_json::to_writer(&mut *out, name).map_err(|_other| Unwritten::NotJson)?;
         out.push(b':');
         match children.get(name) {
             Found::Each(items) if name == EACH && below.is_whole() => {
                 out.extend_from_slice(items.len().to_string().as_bytes());
             }
-            child => write(&child, below, out)?,
+            child => write(&child, below, room, out)?,
         }
     }
     out.push(b'}');
-    Some(())
+    match out.len() > room {
+        true => Err(Unwritten::TooLarge),
+        false => Ok(()),
+    }
 }
 
 impl Found<'_> {
@@ -146,8 +161,9 @@ mod tests {
     #[track_caller]
     fn gives(json: &str, fields: &str, expected: Option<&str>) {
         let mask = Mask::parse(fields).unwrap().unwrap();
-        let part = part(json.as_bytes(), &mask).map(|part| String::from_utf8(part).unwrap());
-        assert_eq!(part.as_deref(), expected, "{fields} of {json}");
+        let part = part(json.as_bytes(), &mask, 1 << 10);
+        let part = part.map(|part| String::from_utf8(part).unwrap());
+        assert_eq!(part.as_deref().ok(), expected, "{fields} of {json}");
     }
 
     #[test]
@@ -206,6 +222,27 @@ mod tests {
             "a.$serde_json::private::RawValue",
             Some(r#"{"a":{"$serde_json::private::RawValue":"[1]"}}"#),
         );
+    }
+
+    #[test]
+    fn what_many_paths_lead_to_is_not_copied_for_each_without_end() {
+        let text = format!(
+            "{}\"{}\"{}",
+            "[".repeat(9),
+            "x".repeat(1 << 10),
+            "]".repeat(9)
+        );
+        let paths = (0..256).map(|number: usize| {
+            let name = |bit: usize| if number >> bit & 1 == 0 { "#." } else { "0." };
+            (0..8).map(name).collect::<String>() + "0"
+        });
+        let mask = Mask::parse(&paths.collect::<Vec<_>>().join(","))
+            .unwrap()
+            .unwrap();
+        let room = text.len() + 10_000;
+        assert_eq!(part(text.as_bytes(), &mask, room), Err(Unwritten::TooLarge));
+        let all = part(text.as_bytes(), &mask, 1 << 20).unwrap();
+        assert!(all.len() > 256 << 10, "{}", all.len());
     }
 
     #[test]
