@@ -13,7 +13,8 @@ use hindsight_filter::model::{Etag, Payload, Record, ResultName, RunResult};
 use hindsight_runtime::clock::{Clock as _, ManualClock};
 use hindsight_runtime::telemetry::Registry;
 use hindsight_storage::{
-    Batch, Change, Hold, Store,
+    Archive, Batch, Change, Hold, Store,
+    objects::Bucket,
     resolve::{Opened, Options, Schema, open},
     testing::{Database, PostgresDatabase, SqliteFile, postgres_server},
 };
@@ -79,10 +80,16 @@ impl World {
 
     /// These rules over the store, of which the commit of this number fails.
     fn retention(&self, rules: &str, fails_at: usize) -> Retention {
+        self.retention_over(rules, fails_at, false)
+    }
+
+    /// The same, or it takes too long.
+    fn retention_over(&self, rules: &str, fails_at: usize, is_slow: bool) -> Retention {
         let store: Arc<dyn Store> = Arc::new(Faulty {
             store: Arc::clone(&self.opened.store),
             commits: Arc::clone(&self.commits),
             fails_at,
+            is_slow,
         });
         let mut registry = Registry::new();
         let homes = LogHomes::new(Vec::new(), std::time::Duration::from_secs(1), 1);
@@ -254,6 +261,30 @@ async fn a_large_result_goes_whole_or_not_at_all() {
             let there = world.opened.maintenance.purgeable(&what).await.unwrap();
             assert_eq!(there.records, left as u64, "commit {fails_at} failed");
         }
+        world.close().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_takes_too_long_to_move_keeps_no_others() {
+    on_each(|url| async move {
+        let mut world = World::open(&url).await;
+        let index = Arc::clone(&world.opened.index);
+        world.opened.archive = Some(Archive::new(Bucket::in_memory(), index));
+        for (name, ago) in [("a/results/first", 30), ("a/results/second", 29)] {
+            world.given(finished(name, ago, 2)).await;
+        }
+        let rules =
+            "run_at = '0 3 * * * UTC'\n[default]\nkeep_for = 'forever'\narchive_after = '7d'\n";
+        let retention = world.retention_over(rules, 0, true);
+        let (totals, told) = passed(&retention, Mode::Delete).await;
+        let totals = totals.unwrap();
+        assert_eq!((totals.failed, totals.archived, totals.lost), (1, 1, 0));
+        assert!(
+            totals.is_whole && told.contains_key("a/results/second"),
+            "{told:?}"
+        );
         world.close().await;
     })
     .await;

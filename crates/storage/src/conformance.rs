@@ -6,6 +6,7 @@
 mod aggregates;
 pub(crate) mod backends;
 pub(crate) mod dictionaries;
+mod disturbed;
 mod expiry;
 mod feed;
 mod files;
@@ -175,9 +176,15 @@ const CASES: &[Case] = cases![
     purge::a_parent_is_purged_and_nothing_of_it_is_left,
     purge::a_record_and_a_result_are_purged_and_others_stay,
     files::small_files_are_joined_and_what_left_them_is_in_none,
+    files::full_files_are_not_joined_and_small_ones_once,
+    files::a_result_that_went_while_its_file_was_written_is_in_no_file,
+    files::a_file_that_is_erased_while_it_is_written_is_not_left,
+    files::a_result_that_is_too_large_is_not_moved,
     files::what_is_erased_is_in_no_file,
     files::no_result_gets_into_a_file_that_is_removed,
     files::lists_are_whole_while_files_are_written_again_and_removed,
+    files::what_comes_back_from_a_file_meanwhile_is_in_answers_about_its_result,
+    files::a_sum_about_a_result_is_whole_while_its_file_is_written_again,
     writes::a_name_is_taken_once,
     writes::a_record_needs_its_result,
     writes::what_is_not_there_is_missing,

@@ -26,5 +26,5 @@ pub mod testing;
 pub use codec::objects;
 pub use seam::*;
 pub use store::resolve;
-pub use tiers::{Archive, Moving, Tiers};
+pub use tiers::{Archive, Moving, Tiers, Unmovable};
 pub use tools::{archive, backup, copy, fsck, snapshot, tekton};

@@ -24,7 +24,10 @@ use hindsight_filter::{
     model::{ParentPattern, Record, RecordName, Resource, ResultName, ResultPattern, RunResult},
 };
 
-pub use self::{files::Archive, moves::Moving};
+pub use self::{
+    files::Archive,
+    moves::{Moving, Unmovable},
+};
 use crate::seam::{
     AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, Hold, ListQuery,
     Listed, Plan, Priority, Projection, RecordColumns, Store, StoreParts,

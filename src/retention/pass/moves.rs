@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use hindsight_filter::model::{ResultName, RunResult};
-use hindsight_storage::{Error as StoreError, Moving, WholeVersion};
+use hindsight_runtime::error::report;
+use hindsight_storage::{Archive, Change, Error as StoreError, Moving, Unmovable, WholeVersion};
 use jiff::SignedDuration;
 use tokio::time::Instant;
 
@@ -41,12 +42,20 @@ impl Pass {
         let version: WholeVersion = whole.version();
         let result: RunResult = whole.result;
         let store = &self.of.source.store;
-        let moving = Moving::of(&**store, result, version)
-            .await
-            .map_err(failed)?;
-        let Some(moving) = moving else {
-            self.totals.lost += 1;
-            return Ok(());
+        let moving = Moving::of(&**store, result, version).await;
+        let moving = match moving.map_err(failed)? {
+            Ok(moving) => moving,
+            Err(Unmovable::Changed) => {
+                self.totals.lost += 1;
+                return Ok(());
+            }
+            Err(Unmovable::TooLarge { most }) => {
+                let why = format!(
+                    "its payloads have over {most} bytes, which are not moved at once; it stays in the \
+                     database, and can be deleted by a policy"
+                );
+                return Err(Failed::One(due.name.to_string(), why));
+            }
         };
         let Some(partition) = moving.partition() else {
             return Ok(());
@@ -67,29 +76,54 @@ impl Pass {
             return Ok(());
         };
         for (_, results) in std::mem::take(&mut self.moving).results {
-            let (moving, due): (Vec<_>, Vec<_>) = results.into_iter().unzip();
-            let began = Instant::now();
-            let now = self.of.source.clock.now();
-            let changes = archive.write(moving, now).await.map_err(failed)?;
-            self.rest(began.elapsed()).await;
-            for (change, due) in changes.into_iter().zip(due) {
-                let began = Instant::now();
-                match self.of.source.store.commit(&change.into()).await {
-                    Ok(()) => {}
-                    Err(StoreError::Stale { .. } | StoreError::Missing(_)) => {
-                        self.totals.lost += 1;
-                        continue;
-                    }
-                    Err(error) => return Err(failed(error)),
-                }
-                let took = began.elapsed();
-                self.totals.archived += 1;
-                self.of.metrics.archived(&due.policy);
-                self.told.send(due).await.unwrap_or_default();
-                self.rest(took).await;
-            }
+            let moved = self.move_file(&archive, results).await;
+            self.survive(moved).map_err(Failed::All)?;
         }
         Ok(())
+    }
+
+    /// Writes a file of results, and moves each that is as it was read.
+    async fn move_file(
+        &mut self,
+        archive: &Archive,
+        results: Vec<(Moving, Deletion)>,
+    ) -> Result<(), Failed> {
+        let (moving, due): (Vec<_>, Vec<_>) = results.into_iter().unzip();
+        let (began, count) = (Instant::now(), due.len());
+        let now = self.of.source.clock.now();
+        let changes = archive.write(moving, now).await.map_err(failed)?;
+        self.rest(began.elapsed()).await;
+        let (mut moved, mut file) = (0, None);
+        for (change, due) in changes.into_iter().zip(due) {
+            if let Change::ArchiveResult { file: into, .. } = &change {
+                file = Some(*into);
+            }
+            let began = Instant::now();
+            match self.of.source.store.commit(&change.into()).await {
+                Ok(()) => {}
+                Err(StoreError::Stale { .. } | StoreError::Missing(_)) => continue,
+                Err(error @ StoreError::TooSlow { .. }) => {
+                    moved += 1;
+                    let failed = Failed::One(due.name.to_string(), report(&error));
+                    self.survive(Err(failed)).map_err(Failed::All)?;
+                    continue;
+                }
+                Err(error) => return Err(failed(error)),
+            }
+            let took = began.elapsed();
+            moved += 1;
+            self.totals.archived += 1;
+            self.of.metrics.archived(&due.policy);
+            self.told.send(due).await.unwrap_or_default();
+            self.rest(took).await;
+        }
+        let lost = count - moved;
+        self.totals.lost += lost as u64;
+        match file {
+            // What was purged since it was read is in no file.
+            Some(file) if lost > 0 => archive.erase_from(file, now).await.map_err(failed),
+            _ => Ok(()),
+        }
     }
 
     /// Moves what is left, writes files again that are mostly empty or many, and removes those that no result is in

@@ -22,6 +22,7 @@ pub(super) struct Faulty {
     pub(super) store: Arc<dyn Store>,
     pub(super) commits: Arc<AtomicUsize>,
     pub(super) fails_at: usize,
+    pub(super) is_slow: bool,
 }
 
 #[async_trait]
@@ -57,9 +58,10 @@ impl Store for Faulty {
     async fn commit(&self, batch: &Batch) -> Result<(), Error> {
         assert_eq!(batch.changes.len(), 1, "a transaction has one result");
         if self.commits.fetch_add(1, Ordering::SeqCst) == self.fails_at {
-            return Err(Error::Unavailable {
-                what: "writing",
-                source: "the test says so".into(),
+            let (what, source) = ("writing", "the test says so".into());
+            return Err(match self.is_slow {
+                true => Error::TooSlow { what, source },
+                false => Error::Unavailable { what, source },
             });
         }
         self.store.commit(batch).await

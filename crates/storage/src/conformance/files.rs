@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{
     World,
+    disturbed::Disturbed,
     fixtures::{everything, record, result, result_name, time},
 };
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
     seam::{
         AggregateQuery, ArchiveFile, ArchiveIndex, Change, Error, Priority, Store, WholeVersion,
     },
-    tiers::{Archive, Moving, Tiers},
+    tiers::{Archive, Moving, Tiers, Unmovable},
 };
 
 /// A store with files, and what they are in.
@@ -166,6 +167,96 @@ pub(super) async fn small_files_are_joined_and_what_left_them_is_in_none(world: 
     assert!(given.listed().await.iter().eq(left));
 }
 
+pub(super) async fn full_files_are_not_joined_and_small_ones_once(world: World) {
+    let results = ["a/results/1", "a/results/2", "a/results/3", "a/results/4"];
+    let mut given = Given::with(&world, &results).await;
+    let before = given.listed().await;
+    // A result has some 700 bytes.
+    given.archive = given.archive.with_file_bytes(1_000);
+    for result in results {
+        given.move_to_file(&[result]).await;
+    }
+    assert_eq!(given.compact().await, 0, "each is full");
+    given.archive = given.archive.with_file_bytes(2_000);
+    assert_eq!(given.compact().await, 1);
+    assert_eq!(given.compact().await, 0, "once is enough");
+    assert_eq!(given.listed().await, before);
+}
+
+pub(super) async fn a_result_that_went_while_its_file_was_written_is_in_no_file(world: World) {
+    let results = ["a/results/1", "a/results/2"];
+    let given = Given::with(&world, &results).await;
+    let written = given.written(&results).await;
+    given.delete(results[0]).await;
+    let left = given.archive.erase(&"b".parse().unwrap(), time(7)).await;
+    assert_eq!(left.unwrap(), []);
+    let before = given.listed().await;
+    let [Change::ArchiveResult { file, .. }, _] = written[..] else {
+        panic!("{written:?}")
+    };
+    for change in written {
+        let name = change.clone();
+        let moved = given.store.commit(&change.into()).await;
+        assert_eq!(
+            moved.is_ok(),
+            format!("{name:?}").contains("\"2\""),
+            "{moved:?}"
+        );
+    }
+    let first = given.index.archive_files().await.unwrap().remove(0);
+    given.archive.erase_from(file, time(7)).await.unwrap();
+    assert!(!given.is_there(&first).await);
+    assert_eq!(given.occupied().await, [(1, 1)]);
+    assert_eq!(given.listed().await, before);
+    given.archive.erase_from(file, time(7)).await.unwrap();
+    assert_eq!(given.occupied().await, [(1, 1)]);
+}
+
+pub(super) async fn a_file_that_is_erased_while_it_is_written_is_not_left(world: World) {
+    let given = Given::with(&world, &["a/results/1"]).await;
+    let index = Disturbed::new(&given.index);
+    let archive = Archive::new(Arc::clone(&given.bucket), index.clone());
+    let (begun, known) = std::sync::mpsc::channel();
+    let (eraser, noted) = (given.archive.clone(), Arc::clone(&given.index));
+    index.after_begun(async move {
+        for file in noted.archive_files().await.unwrap() {
+            begun.send(file).unwrap();
+        }
+        let left = eraser.erase(&"a".parse().unwrap(), time(7)).await;
+        assert_eq!(left.unwrap(), []);
+    });
+    let name = result_name("a/results/1");
+    let result = given.store.result(&name).await.unwrap().unwrap();
+    let rows = given.store.list_columns(&everything()).await.unwrap();
+    let version = WholeVersion::of(&result, rows.iter().map(|row| row.item.record.update_time));
+    let moving = Moving::of(&*given.store, result, version).await.unwrap();
+    let written = archive.write(vec![moving.unwrap()], time(7)).await.unwrap();
+    assert!(index.is_done() && written.is_empty(), "{written:?}");
+    assert!(!given.is_there(&known.recv().unwrap()).await);
+}
+
+pub(super) async fn a_result_that_is_too_large_is_not_moved(world: World) {
+    let given = Given::with(&world, &["a/results/1"]).await;
+    let name = result_name("a/results/1");
+    let result = given.store.result(&name).await.unwrap().unwrap();
+    let rows = given.store.list_columns(&everything()).await.unwrap();
+    let version = WholeVersion::of(&result, rows.iter().map(|row| row.item.record.update_time));
+    let bytes: usize = given
+        .listed()
+        .await
+        .iter()
+        .map(|it| it.data.as_ref().unwrap().value.len())
+        .sum();
+    for (most, fits) in [(bytes, true), (bytes - 1, false)] {
+        let moving = Moving::within(&*given.store, result.clone(), version.clone(), most).await;
+        let wanted = Err(Unmovable::TooLarge { most });
+        assert_eq!(
+            moving.unwrap().map(drop),
+            if fits { Ok(()) } else { wanted }
+        );
+    }
+}
+
 pub(super) async fn what_is_erased_is_in_no_file(world: World) {
     let results = [
         "a/results/1",
@@ -279,4 +370,70 @@ pub(super) async fn lists_are_whole_while_files_are_written_again_and_removed(wo
         assert_eq!(listed, before, "round {round}");
         assert_eq!(format!("{:?}", groups.unwrap()), counted, "round {round}");
     }
+}
+
+pub(super) async fn what_comes_back_from_a_file_meanwhile_is_in_answers_about_its_result(
+    world: World,
+) {
+    let given = Given::with(&world, &["a/results/1"]).await;
+    let before = given.listed().await;
+    let index = Disturbed::new(&given.index);
+    let tiers = Tiers::new(
+        Arc::clone(&given.store),
+        Archive::new(Arc::clone(&given.bucket), index.clone()),
+    );
+    let comes_back = async || {
+        given.move_to_file(&["a/results/1"]).await;
+        let (archive, store) = (given.archive.clone(), Arc::clone(&given.store));
+        index.before_file(async move {
+            let restored = archive.restore(&*store, &result_name("a/results/1")).await;
+            assert!(restored.unwrap());
+        });
+    };
+    let mut of_result = everything();
+    of_result.scope = "a/results/1".parse().unwrap();
+    comes_back().await;
+    let listed = tiers.list_records(&of_result).await.unwrap();
+    let listed: Vec<Record> = listed.into_iter().map(|row| row.item).collect();
+    assert_eq!(listed, before);
+    assert!(index.is_done());
+    comes_back().await;
+    let record = tiers.record(&before[0].name).await.unwrap();
+    assert_eq!(record.as_ref(), Some(&before[0]));
+    assert!(index.is_done());
+}
+
+pub(super) async fn a_sum_about_a_result_is_whole_while_its_file_is_written_again(world: World) {
+    let given = Given::with(&world, &["a/results/1"]).await;
+    given.move_to_file(&["a/results/1"]).await;
+    let count = AggregateQuery {
+        scope: "a/results/1".parse().unwrap(),
+        condition: Condition::All,
+        keys: Vec::new(),
+        counts: Vec::new(),
+        amounts: Vec::new(),
+        priority: Priority::Normal,
+    };
+    let counted = format!("{:?}", given.tiers.aggregate(&count).await.unwrap());
+    let file = given.index.archive_files().await.unwrap().remove(0);
+    let again = ArchiveFile {
+        path: file.path.replace(".parquet", "-again.parquet"),
+        ..file.clone()
+    };
+    let to = given.index.begin_file(&again, time(7)).await.unwrap();
+    let bytes = given.bucket.get(&file.path).await.unwrap();
+    given.bucket.put_new(&again.path, bytes).await.unwrap();
+    let disturbed = Disturbed::new(&given.index);
+    let tiers = Tiers::new(
+        Arc::clone(&given.store),
+        Archive::new(Arc::clone(&given.bucket), disturbed.clone()),
+    );
+    let index = Arc::clone(&given.index);
+    disturbed.before_sum(async move {
+        let ids = ["1".to_owned()];
+        index.change_file(file.id, to, &ids).await.unwrap();
+    });
+    let groups = tiers.aggregate(&count).await.unwrap();
+    assert_eq!(format!("{groups:?}"), counted);
+    assert!(disturbed.is_done());
 }

@@ -118,7 +118,7 @@ impl Restless {
             }
             let updates = rows.iter().map(|row| row.item.record.update_time);
             let version = WholeVersion::of(&result, updates);
-            if let Some(moving) = Moving::of(&*self.store, result, version).await? {
+            if let Ok(moving) = Moving::of(&*self.store, result, version).await? {
                 let parent = moving.name().parent().to_string();
                 of_parents.entry(parent).or_default().push(moving);
             }

@@ -1,7 +1,7 @@
 //! The archive: which files there are, and readers of them.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -16,14 +16,20 @@ use crate::{
 
 /// How many footers are kept, each of some 100 KB.
 const FOOTERS: usize = 256;
+/// Bytes of payloads after which a file is written.
+const PAYLOADS: usize = 64 << 20;
 
 /// Files in a bucket that have the records of results, as an index knows them.
 #[derive(Debug, Clone)]
 pub struct Archive {
     pub(super) bucket: Arc<Bucket>,
     pub(super) index: Arc<dyn ArchiveIndex>,
+    /// Bytes of payloads after which a file is written.
+    pub(super) file_bytes: usize,
     known: Arc<Mutex<Known>>,
     footers: Arc<Mutex<HashMap<i64, Footer>>>,
+    /// Small files that are not worth to be joined with others.
+    pub(super) full: Arc<Mutex<HashSet<i64>>>,
 }
 
 /// The files as of a state of the index.
@@ -39,8 +45,20 @@ impl Archive {
         Self {
             bucket,
             index,
+            file_bytes: PAYLOADS,
             known: Arc::default(),
             footers: Arc::default(),
+            full: Arc::default(),
+        }
+    }
+
+    /// The same with files of so many bytes of payloads.
+    #[cfg(test)]
+    pub(crate) fn with_file_bytes(self, file_bytes: usize) -> Self {
+        Self {
+            file_bytes,
+            full: Arc::default(),
+            ..self
         }
     }
 

@@ -140,25 +140,29 @@ impl Tiers {
             let is_cut = T::most(query).is_some_and(|most| bytes >= most);
             let is_full = stored.len() >= usize::try_from(query.limit.get()).unwrap_or(usize::MAX);
             let until = stored.last().filter(|_| is_full || is_cut);
-            let until = until.map(|last| &last.position);
-            let between = candidates::between(&query.order, query.after.as_ref(), until);
+            let until = until.map(|last| last.position.clone());
+            let between = candidates::between(&query.order, query.after.as_ref(), until.as_ref());
             let bounded = ListQuery {
                 condition: Condition::And(vec![between, query.condition.clone()]),
                 ..query.clone()
             };
             let files = self.candidates(&bounded, before).await?;
-            if files.is_empty() {
-                return Ok(stored);
-            }
-            let search = Search::new(&self.archive, &bounded, until, files);
             let rows = async {
+                if files.is_empty() {
+                    return Ok(stored);
+                }
+                let search = Search::new(&self.archive, &bounded, until.as_ref(), files);
                 let found = search.find().await?;
                 read(&search, merged(query, stored, found), T::parts(query)).await
             };
             let rows = rows.await;
-            // What is missing may have left for another file.
-            if self.archive.index.archive_state().await?.left == before.left {
-                return rows;
+            let after = self.archive.index.archive_state().await?;
+            match rows {
+                // It was removed at once, for the sake of what was purged.
+                Err(Error::MissingObject(_)) if after.files != before.files => {}
+                // What is missing may have left for another file, or for the store.
+                rows if after.left == before.left => return rows,
+                _ => {}
             }
         }
         Err(Error::Unavailable {

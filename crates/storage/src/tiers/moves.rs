@@ -32,6 +32,20 @@ use crate::{
 const PAGE: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 /// Bytes of payloads that are read at once.
 const BYTES: usize = 4 << 20;
+/// Most bytes of payloads of a result that is moved: all of them are in memory when it is moved, and when it comes back.
+pub(super) const LARGEST: usize = 128 << 20;
+
+/// Why a result is not moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmovable {
+    /// It is not as it was any more.
+    Changed,
+    /// Its payloads have more bytes than can be moved at once.
+    TooLarge {
+        /// The most that can be.
+        most: usize,
+    },
+}
 
 /// A result whose records are about to be moved to a file, as it was read.
 #[derive(Debug, Clone)]
@@ -42,12 +56,21 @@ pub struct Moving {
 }
 
 impl Moving {
-    /// A result with its records as they are now, if it has this version.
+    /// A result with its records as they are now, if it has this version and is not too large.
     pub async fn of(
         store: &dyn Store,
         result: RunResult,
         version: WholeVersion,
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Result<Self, Unmovable>, Error> {
+        Self::within(store, result, version, LARGEST).await
+    }
+
+    pub(crate) async fn within(
+        store: &dyn Store,
+        result: RunResult,
+        version: WholeVersion,
+        most: usize,
+    ) -> Result<Result<Self, Unmovable>, Error> {
         let name = result.name.clone();
         let result = Arc::new(result);
         let mut query = all_of(&name);
@@ -70,7 +93,7 @@ impl Moving {
                 });
             }
         }
-        let mut bodies = rows.iter_mut();
+        let (mut bodies, mut bytes) = (rows.iter_mut(), 0);
         query.after = None;
         query.max_bytes = Some(BYTES);
         loop {
@@ -78,18 +101,25 @@ impl Moving {
             let Some(last) = page.last() else { break };
             query.after = Some(last.position.clone());
             for read in page {
+                let data = read.item.data.as_ref();
+                bytes += data.map_or(0, |data| data.value.len());
                 match bodies.next() {
                     Some(row) if row.record.uid == read.item.uid => row.record = read.item,
-                    _ => return Ok(None),
+                    _ => return Ok(Err(Unmovable::Changed)),
                 }
+            }
+            if bytes > most {
+                return Ok(Err(Unmovable::TooLarge { most }));
             }
         }
         let is_same = bodies.next().is_none() && WholeVersion::of(&result, updates) == version;
-        Ok(is_same.then_some(Self {
-            name,
-            version,
-            rows,
-        }))
+        Ok(is_same
+            .then_some(Self {
+                name,
+                version,
+                rows,
+            })
+            .ok_or(Unmovable::Changed))
     }
 
     /// Bytes of its payloads.
@@ -135,8 +165,8 @@ struct Made {
 
 impl Archive {
     /// Writes the records of results of one parent into a file, reads it again, and gives the change for each
-    /// result by which its records are in the file and no longer in the store. A file of which none happens is removed by
-    /// [`Self::sweep`].
+    /// result by which its records are in the file and no longer in the store; none if the file was erased meanwhile. A file of
+    /// which none happens is removed by [`Self::sweep`].
     pub async fn write(&self, moving: Vec<Moving>, now: Timestamp) -> Result<Vec<Change>, Error> {
         let (mut changes, mut rows) = (Vec::new(), Vec::new());
         for one in moving {
@@ -156,7 +186,7 @@ impl Archive {
     }
 
     /// Writes rows of one directory into a file, and reads it again. It gives the number of the file, which no result
-    /// names yet.
+    /// names yet; none if there are no rows, or the file was erased meanwhile.
     pub(super) async fn write_rows(
         &self,
         rows: Vec<Row>,
@@ -189,6 +219,12 @@ impl Archive {
         file.id = self.index.begin_file(&file, now).await?;
         self.bucket.put_new(&file.path, made.bytes).await?;
         self.verify(&file, Some(&made.written)).await?;
+        // What was purged meanwhile is erased from files that no result is in yet, too, maybe before their bytes came.
+        let files = self.index.archive_files().await?;
+        if files.iter().all(|known| known.id != file.id) {
+            self.bucket.remove(&file.path).await?;
+            return Ok(None);
+        }
         Ok(Some(file.id))
     }
 

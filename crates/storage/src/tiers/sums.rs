@@ -45,7 +45,9 @@ impl Tiers {
             }
             let numbers: Vec<i64> = files.iter().map(|file| file.id).collect();
             let beside = self.archive.index.aggregate_beside(query, &numbers).await?;
-            if beside.state.files != before.files {
+            // The file of one result was asked for before.
+            let has_left = query.scope.id.is_some() && beside.state.left != before.left;
+            if beside.state.files != before.files || has_left {
                 continue;
             }
             let mut tally = Tally::new(query.shape());
