@@ -3,7 +3,8 @@
 //!
 //! Every request has a deadline, so that a connection that died silently is noticed. A page or a
 //! watch that fails is asked for again from where it stopped; a list begins anew only when the API
-//! server has forgotten where that was. Pages grow and shrink with the objects in them.
+//! server has forgotten where that was. A watch that ends at once has failed, too. Pages grow and
+//! shrink with the objects in them.
 
 mod failure;
 
@@ -30,6 +31,10 @@ const PAGES: usize = 64;
 const LEAST_PAGE_BYTES: usize = 1 << 20;
 /// How much longer than it asked for a watch is waited for.
 const MARGIN: Duration = Duration::from_secs(5);
+/// A watch that ends earlier, and without an event, has failed.
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// A watch over which nothing comes works once it has lasted for so long.
+const SETTLES: Duration = Duration::from_secs(3);
 
 /// What there is, and what happens to it.
 #[derive(Debug)]
@@ -39,14 +44,23 @@ pub(crate) enum Event {
     InitApply(Object),
     /// That was the whole list.
     InitDone,
-    /// A watch is open.
+    /// A watch is open. It may end at once.
     Open,
+    /// A watch has lasted for some time, in which nothing came.
+    Settled,
     /// The object was made or changed.
     Apply(Object),
     /// The object was deleted, or fits the selector no longer.
     Delete(Object),
     /// Nothing happened up to now.
     Bookmark,
+}
+
+impl Event {
+    /// Whether what failed before works again. That a list or a watch begins does not say so.
+    pub(crate) fn is_success(&self) -> bool {
+        !matches!(self, Self::Init | Self::Open)
+    }
 }
 
 /// How long the requests may take, and how large pages are.
@@ -122,6 +136,8 @@ enum State {
         version: String,
         events: BoxStream<'static, kube::Result<WatchEvent<Object>>>,
         until: Instant,
+        /// When it began, if nothing has come over it and it has not settled.
+        quiet_since: Option<Instant>,
     },
 }
 
@@ -234,10 +250,12 @@ impl ListWatch {
         let begin = self.api.watch(&params, &version);
         let events = read(Phase::Watch, self.limits.watch_deadline, begin).await;
         let events = events.inspect_err(|failure| self.forget_if_expired(failure))?;
+        let now = Instant::now();
         self.state = State::Watching {
             version,
             events: events.boxed(),
-            until: Instant::now() + lasts + MARGIN,
+            until: now + lasts + MARGIN,
+            quiet_since: Some(now),
         };
         Ok(())
     }
@@ -248,25 +266,35 @@ impl ListWatch {
             version,
             events,
             until,
+            quiet_since,
         } = &mut self.state
         else {
             return Ok(None);
         };
-        let event = match timeout_at(*until, events.next()).await {
+        let settles = quiet_since.map(|began| began + SETTLES);
+        let settles = settles.filter(|settles| settles < until);
+        let event = match timeout_at(settles.unwrap_or(*until), events.next()).await {
             Ok(Some(Ok(event))) => event,
+            Err(_elapsed) if settles.is_some() => {
+                *quiet_since = None;
+                return Ok(Some(Event::Settled));
+            }
             // The next event can be read.
             Ok(Some(Err(error @ kube::Error::SerdeError(_)))) => {
                 return Err(Failure::of(Phase::Watch, &error));
             }
             ended => {
+                let is_early = quiet_since.is_some_and(|began| began.elapsed() < AT_ONCE);
                 let version = std::mem::take(version);
                 self.state = State::Listed { version };
                 return match ended {
                     Ok(Some(Err(error))) => Err(Failure::of(Phase::Watch, &error)),
+                    _ if is_early => Err(Failure::early()),
                     _ => Ok(None),
                 };
             }
         };
+        *quiet_since = None;
         let mut at = |newer: Option<&str>| {
             if let Some(newer) = newer.filter(|newer| !newer.is_empty()) {
                 newer.clone_into(version);
@@ -304,7 +332,11 @@ impl ListWatch {
 
 #[cfg(test)]
 mod tests {
+    use hindsight_run::Kind;
+    use kubesim::{Crd, Fault, Sim};
+
     use super::*;
+    use crate::cluster::Cluster;
 
     fn limits(page_bytes: usize) -> Limits {
         Limits {
@@ -325,6 +357,49 @@ mod tests {
         // One at a time, however large it is; nothing is learned from an empty page.
         assert_eq!(of.next_page(10, 10, 100 << 20), 1);
         assert_eq!(of.next_page(40, 0, 0), 40);
+    }
+
+    /// TaskRuns that are watched, and there are none.
+    async fn watched(sim: &Sim) -> ListWatch {
+        sim.install_all(Crd::tekton());
+        let kind = Kind::named("tekton.dev", "TaskRun").unwrap();
+        let api = Cluster::new(sim.client(), None).watched(kind);
+        let mut watched = ListWatch::new(api, Limits::from(&Tuning::default()));
+        assert!(matches!(watched.next().await, Ok(Event::Init)));
+        assert!(matches!(watched.next().await, Ok(Event::InitDone)));
+        watched
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_works_once_it_has_lasted_or_something_has_come() {
+        let sim = Sim::new();
+        sim.namespace("ci");
+        let mut watched = watched(&sim).await;
+        assert!(matches!(watched.next().await, Ok(Event::Open)));
+        let began = Instant::now();
+        assert!(matches!(watched.next().await, Ok(Event::Settled)));
+        assert_eq!(began.elapsed(), SETTLES);
+        sim.faults().drop_watches();
+        assert!(matches!(watched.next().await, Ok(Event::Open)));
+        let run = serde_json::json!({"apiVersion": "tekton.dev/v1", "kind": "TaskRun",
+            "metadata": {"name": "build", "namespace": "ci"}});
+        sim.create(run).unwrap();
+        assert!(matches!(watched.next().await, Ok(Event::Apply(_))));
+        sim.faults().drop_watches();
+        assert!(matches!(watched.next().await, Ok(Event::Open)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_ends_at_once_has_failed() {
+        let sim = Sim::new();
+        let mut watched = watched(&sim).await;
+        for broken in [Fault::ended_after(0), Fault::broken_after(0)] {
+            sim.faults().plan(broken.verb("watch"));
+            assert!(matches!(watched.next().await, Ok(Event::Open)));
+            assert_eq!(watched.next().await.unwrap_err().phase, Phase::Watch);
+        }
+        assert!(matches!(watched.next().await, Ok(Event::Open)));
+        assert!(matches!(watched.next().await, Ok(Event::Settled)));
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub(crate) async fn follow(shared: Arc<Shared>, kind: &'static Kind, stop: Cance
         kind,
         list: 0,
         failures: 0,
+        refusals: 0,
         failing_since: None,
         patience: Duration::ZERO,
     };
@@ -58,6 +59,8 @@ struct Watch {
     list: u32,
     /// How many reads in a row failed.
     failures: u32,
+    /// How often in a row the watch was refused, whatever else failed between.
+    refusals: u32,
     failing_since: Option<Instant>,
     /// How long this list may still wait for the server.
     patience: Duration,
@@ -120,14 +123,17 @@ impl Watch {
         loop {
             match objects.next().await {
                 Ok(event) => {
-                    // A list that begins says nothing about the cluster yet.
                     if !matches!(event, Event::Init) {
+                        self.refusals = 0;
+                    }
+                    if event.is_success() {
                         self.recovered();
                     }
                     self.on_event(event).await;
                 }
                 Err(failure) if failure.is_forbidden() => {
-                    if failure.phase != Phase::Watch || self.failures + 1 >= REFUSALS {
+                    self.refusals += 1;
+                    if failure.phase != Phase::Watch || self.refusals >= REFUSALS {
                         return self.forbidden(&failure).await;
                     }
                     self.failed(&failure).await;
@@ -171,7 +177,7 @@ impl Watch {
             {
                 self.shared.set_presence(self.kind, KindPresence::Listed);
             }
-            Event::Open | Event::Bookmark => {}
+            Event::Open | Event::Settled | Event::Bookmark => {}
         }
     }
 

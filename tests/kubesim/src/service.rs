@@ -153,6 +153,7 @@ fn part(body: SimBody, bytes: usize, ending: Ending) -> SimBody {
         if left == 0 {
             return match ending {
                 Ending::Silence => std::future::pending().await,
+                Ending::End => None,
                 Ending::Break => {
                     let why = "the connection was reset within the answer";
                     Some((Err(broken(why)), (body, 0)))

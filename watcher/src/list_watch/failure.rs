@@ -50,6 +50,15 @@ impl Failure {
         }
     }
 
+    /// A watch ended at once, without an event.
+    pub(super) fn early() -> Self {
+        Self {
+            phase: Phase::Watch,
+            code: None,
+            text: "the watch ended at once, without an event".to_owned(),
+        }
+    }
+
     /// There is no right to read it.
     pub(crate) fn is_forbidden(&self) -> bool {
         self.code == Some(403)

@@ -65,7 +65,7 @@ impl Watch<'_> {
         loop {
             match pods.next().await {
                 Ok(event) => {
-                    if !matches!(event, Event::Init) {
+                    if event.is_success() {
                         self.recovered();
                     }
                     self.on_event(event);
@@ -84,7 +84,7 @@ impl Watch<'_> {
             Event::InitApply(object) | Event::Apply(object) => self.saw(&object, false),
             Event::Delete(object) => self.saw(&object, true),
             Event::InitDone => self.shared.logs.listed(self.label, self.list),
-            Event::Open | Event::Bookmark => {}
+            Event::Open | Event::Settled | Event::Bookmark => {}
         }
     }
 

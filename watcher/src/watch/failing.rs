@@ -77,7 +77,7 @@ impl Watch {
 
     /// The kind is not watched; it is said once why not.
     pub(super) fn not_watched(&mut self, presence: KindPresence, say: impl FnOnce(&str)) {
-        (self.failures, self.failing_since) = (0, None);
+        (self.failures, self.refusals, self.failing_since) = (0, 0, None);
         self.shared.cluster.health.rests(self.kind);
         if self.shared.set_presence(self.kind, presence) != Some(presence) {
             say(&self.kind.data_type());

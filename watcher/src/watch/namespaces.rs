@@ -51,11 +51,15 @@ async fn run(shared: &Shared) {
                 continue;
             }
         };
+        if event.is_success() && objects.is_watching() {
+            failures = 0;
+            is_said = false;
+        }
         match event {
             Event::Init => listed.clear(),
             Event::InitApply(object) => listed.extend(read(object)),
             Event::InitDone => replace(shared, std::mem::take(&mut listed)),
-            Event::Open | Event::Bookmark => {}
+            Event::Open | Event::Settled | Event::Bookmark => {}
             Event::Apply(object) => {
                 if let Some((name, asked)) = read(object) {
                     set(shared, &name, asked);
@@ -67,15 +71,11 @@ async fn run(shared: &Shared) {
                 }
             }
         }
-        if objects.is_watching() {
-            failures = 0;
-            is_said = false;
-            if shared.cluster.namespaces.confirm(COUNTS) {
-                if std::mem::take(&mut is_news) {
-                    info!("namespaces listed");
-                }
-                shared.wake_waiting();
+        if objects.is_watching() && shared.cluster.namespaces.confirm(COUNTS) {
+            if std::mem::take(&mut is_news) {
+                info!("namespaces listed");
             }
+            shared.wake_waiting();
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The API server and the results server go away and come back; nothing is lost, nothing
 //! doubled.
 
-use kubesim::{Mix, Plan, Player};
+use kubesim::{Fault, Mix, Plan, Player};
 use serde_json::json;
 use std::time::Duration;
+use tokio::time::timeout;
 
-use hindsight_watcher::{config::Config, progress::Handle};
+use hindsight_watcher::{backoff::Backoff, config::Config, progress::Handle};
 
-use crate::support::{NAMESPACE, World, collecting, is_done, quick, task_run, within};
+use crate::support::{NAMESPACE, World, collecting, eventually, is_done, quick, task_run, within};
 
 #[tokio::test]
 async fn what_finishes_while_the_server_is_away_is_stored_when_it_is_back() {
@@ -152,6 +153,26 @@ async fn dropped_watches_and_expired_versions_are_part_of_the_protocol() {
     world.until(|p| p.stored == 20).await;
     assert_eq!(world.sink.records().len(), 20);
     assert_eq!(world.progress().lost, 0);
+}
+
+#[tokio::test]
+async fn a_watch_that_ends_at_once_is_begun_again_after_longer_and_longer_waits() {
+    let mut config = quick();
+    config.tuning.cluster = Backoff {
+        first: Duration::from_millis(100),
+        most: Duration::from_secs(10),
+    };
+    let mut world = World::without_watcher(config);
+    let ends = Fault::ended_after(0).verb("watch").resource("taskruns");
+    world.fault(ends.lasting());
+    world.start().await;
+    let begun = || world.sim.calls().verb("watch").resource("taskruns").count();
+    eventually(|| begun() > 0).await;
+    let storm = timeout(Duration::from_secs(1), eventually(|| begun() > 8)).await;
+    assert!(storm.is_err(), "{} watches within a second", begun());
+    world.sim.faults().clear();
+    world.finished("build");
+    world.annotated("build").await;
 }
 
 #[tokio::test]

@@ -30,6 +30,8 @@ pub(crate) enum Ending {
     Silence,
     /// The end of the connection.
     Break,
+    /// The end of the answer, as if that were all of it.
+    End,
 }
 
 /// A fault for the next requests that match it.
@@ -120,6 +122,11 @@ impl Fault {
     /// Answers with the first `bytes` bytes; then the connection breaks.
     pub fn broken_after(bytes: usize) -> Self {
         Self::new(Effect::Part(bytes, Ending::Break))
+    }
+
+    /// Answers with the first `bytes` bytes, as if they were the whole answer.
+    pub fn ended_after(bytes: usize) -> Self {
+        Self::new(Effect::Part(bytes, Ending::End))
     }
 
     /// Breaks the connection before the request takes effect.

@@ -192,6 +192,8 @@ async fn a_silent_connection_neither_answers_nor_ends() {
 
     sim.faults().plan(Fault::broken_after(10).verb("list"));
     listed(&maps).await.unwrap_err();
+    sim.faults().plan(Fault::ended_after(10).verb("list"));
+    listed(&maps).await.unwrap_err();
     assert_eq!(listed(&maps).await.unwrap(), 1);
 }
 
