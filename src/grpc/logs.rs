@@ -8,11 +8,12 @@ mod upload;
 use hindsight_proto::v1::{self as pb, logs_server::Logs};
 use hindsight_storage::{LogKey, StoredLog};
 use jiff::Timestamp;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status, Streaming, metadata::MetadataMap};
 
-use super::{ResultsServer, convert, selector::selector};
+use super::{ResultsServer, call::credentials, convert, selector::selector};
 use crate::service::{Error, LogHit, SearchAsk, page_size};
-use hindsight_access::auth::{Guarded, Verb};
+use hindsight_access::RequestContext;
+use hindsight_access::auth::{self, Grant, Guarded, Verb};
 use hindsight_filter::model::{LogName, ParentPattern, Resource, ResultPattern};
 
 /// Lines of a page of a search where the request does not say.
@@ -38,12 +39,12 @@ impl Logs for ResultsServer {
         self.answer("DescribeLog", request, |metadata, request| async move {
             let name: LogName = convert::name("name", &request.name)?;
             let parent = of(&name);
-            let (_by, grant) = self
+            let (by, grant) = self
                 .grant(&metadata, Verb::Get, Guarded::Logs, parent)
                 .await?;
             let found = self
                 .service
-                .describe_log(&grant, &name, request.only_stored);
+                .describe_log(&by, &grant, &name, request.only_stored);
             let found = found.await?;
             let containers = found.sources.into_iter().map(|log| pb::LogContainer {
                 is_elsewhere: !found.is_stored,
@@ -108,8 +109,7 @@ impl Logs for ResultsServer {
             };
             let parent = || scope.parent.clone();
             let (by, logs) = self.grant(&metadata, Verb::Get, Guarded::Logs, parent()).await?;
-            let credentials = super::call::credentials(metadata.as_ref());
-            let records = self.allow(&credentials, Verb::List, Resource::Records, parent()).await?;
+            let records = self.may_list(&metadata, &by, parent()).await?;
             let ask = SearchAsk {
                 selector: selector(&metadata, request.filter)?,
                 pattern: request.pattern,
@@ -126,6 +126,27 @@ impl Logs for ResultsServer {
             })
         })
         .await
+    }
+}
+
+impl ResultsServer {
+    /// Asks whether a caller who was admitted may list records, too.
+    async fn may_list(
+        &self,
+        metadata: &MetadataMap,
+        by: &RequestContext,
+        parent: ParentPattern,
+    ) -> Result<Grant, Error> {
+        let place = format!("{parent}/results/-/records/-");
+        let credentials = credentials(metadata.as_ref());
+        let (list, records) = (Verb::List, Resource::Records);
+        let allowed = self.allow(&credentials, list, records, parent).await;
+        if let Err(why @ auth::Error::Denied { .. }) = &allowed {
+            let why = Error::from(why.clone());
+            let service = &self.service;
+            service.audit_denied_read(by, list, &place, &why).await;
+        }
+        allowed.map_err(Error::from)
     }
 }
 

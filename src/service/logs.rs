@@ -8,6 +8,7 @@ mod place;
 mod quota;
 mod read;
 mod record;
+mod run;
 mod search;
 mod text;
 mod upload;
@@ -20,7 +21,7 @@ use std::{
 };
 
 use hindsight_logs::{Redaction, Template};
-use hindsight_run::{View, json};
+use hindsight_run::View;
 use hindsight_storage::{LogStore, StoredLog};
 use tokio::sync::Notify;
 
@@ -41,6 +42,7 @@ use crate::query::Page;
 use hindsight_access::RequestContext;
 use hindsight_access::audit::{AuditEvent, Changed};
 use hindsight_access::auth::{Grant, Guarded, Verb};
+use hindsight_access::budget::QuotaGuard;
 use hindsight_filter::Filter;
 use hindsight_filter::model::{LogName, Record, RecordName, Resource, ResultName, ResultPattern};
 use hindsight_storage as storage;
@@ -128,8 +130,8 @@ pub struct LogsOfRun {
 struct Found {
     /// The record that its logs belong to, which need not be there.
     run: RecordName,
-    /// The record with the name that was asked for, if it is there.
-    record: Option<Record>,
+    /// The record with the name that was asked for, if it was looked up and is there.
+    record: Option<Named>,
     sources: Vec<StoredLog>,
     /// Where the sources are read.
     place: Place,
@@ -139,10 +141,17 @@ impl Found {
     /// The record of the run, which need not be there.
     fn record_of_run(&self) -> &RecordName {
         match &self.record {
-            Some(record) if !record::is_log(record) => &record.name,
+            Some(record) if !record.is_log => &record.name,
             _ => &self.run,
         }
     }
+}
+
+/// A record that was looked up.
+struct Named {
+    name: RecordName,
+    /// Whether it tells of a log, and is not of a run.
+    is_log: bool,
 }
 
 /// The sources of a log, wherever they are.
@@ -170,7 +179,7 @@ fn missing(name: &LogName) -> Error {
 impl Service {
     /// Finds what a name means: by the run itself, by the record that tells of its log, or by the UID of its
     /// object; all within the result that the name says.
-    async fn find_log(&self, name: &LogName) -> Result<Found, Error> {
+    async fn find_log(&self, quota: &QuotaGuard, name: &LogName) -> Result<Found, Error> {
         let store = &self.logs.store;
         let asked = name.record();
         let sources = store.logs(asked).await?;
@@ -182,10 +191,18 @@ impl Service {
                 place: Place::Stored(Arc::clone(store)),
             });
         }
-        let Some(record) = self.store.record(asked).await? else {
+        // What is told apart here is short, and its payload is not held while lines are read.
+        let part = quota.part();
+        let look = self.look_at(&part, asked, |record, object| {
+            let is_log = record::is_log(record);
+            let subject = object.and_then(|object| record::subject(is_log, &object));
+            (is_log, subject)
+        });
+        let Some((is_log, subject)) = look.await? else {
             return Err(missing(name));
         };
-        let run = match record::subject(&record) {
+        drop(part);
+        let run = match subject {
             Some(uid) => asked
                 .result()
                 .record(&uid)
@@ -198,17 +215,20 @@ impl Service {
         };
         Ok(Found {
             run,
-            record: Some(record),
+            record: Some(Named {
+                name: asked.clone(),
+                is_log,
+            }),
             sources,
             place: Place::Stored(Arc::clone(store)),
         })
     }
 
     /// What a name means, and where nothing is stored of it, what another system has.
-    async fn find_log_anywhere(&self, name: &LogName) -> Result<Found, Error> {
-        let mut found = self.find_log(name).await?;
+    async fn find_log_anywhere(&self, quota: &QuotaGuard, name: &LogName) -> Result<Found, Error> {
+        let mut found = self.find_log(quota, name).await?;
         if found.sources.is_empty()
-            && let Asked::Found(lent) = self.lent(found.record_of_run()).await?
+            && let Asked::Found(lent) = self.lent(quota, found.record_of_run()).await?
         {
             found.sources = lent.sources.clone();
             found.place = Place::Lent(lent);
@@ -216,15 +236,20 @@ impl Service {
         Ok(found)
     }
 
-    /// What is stored of a run, or else what another system has.
+    /// What is stored of a run, or else what another system has, at the expense of no one.
     async fn sources_anywhere(&self, run: &RecordName) -> Result<Anywhere, Error> {
+        self.sources_for(&QuotaGuard::default(), run).await
+    }
+
+    /// The same, at the expense of `quota`.
+    async fn sources_for(&self, quota: &QuotaGuard, run: &RecordName) -> Result<Anywhere, Error> {
         let mut anywhere = Anywhere {
             sources: self.logs.store.logs(run).await?,
             place: Place::Stored(Arc::clone(&self.logs.store)),
             is_asked: false,
         };
         if anywhere.sources.is_empty() {
-            let asked = self.lent(run).await?;
+            let asked = self.lent(quota, run).await?;
             anywhere.is_asked = !matches!(asked, Asked::Nowhere);
             if let Asked::Found(lent) = asked {
                 anywhere.sources = lent.sources.clone();
@@ -235,12 +260,12 @@ impl Service {
     }
 
     /// The log of a run that is not stored, if another system has it.
-    async fn lent(&self, run: &RecordName) -> Result<Asked, Error> {
+    async fn lent(&self, quota: &QuotaGuard, run: &RecordName) -> Result<Asked, Error> {
         let logs = &self.logs;
         if logs.homes.is_empty() {
             return Ok(Asked::Nowhere);
         }
-        let Some(asked) = self.asked_log(run).await? else {
+        let Some(asked) = self.asked_log(quota, run).await? else {
             return Ok(Asked::Nowhere);
         };
         let found = logs.homes.read(asked, &logs.redaction, &logs.metrics);
@@ -248,40 +273,42 @@ impl Service {
     }
 
     /// What is known of a run whose log is kept elsewhere; none without its record.
-    async fn asked_log(&self, run: &RecordName) -> Result<Option<AskedLog>, Error> {
-        let Some(record) = self.store.record(run).await? else {
-            return Ok(None);
-        };
-        let object = record.data.as_ref().map(|data| json::parse(&data.value));
-        let (Some(Ok(object)), false) = (object, record::is_of_results(&record)) else {
-            return Ok(None);
-        };
+    async fn asked_log(
+        &self,
+        quota: &QuotaGuard,
+        run: &RecordName,
+    ) -> Result<Option<AskedLog>, Error> {
         let Some(result) = self.store.result(run.result()).await? else {
             return Ok(None);
         };
-        let view = View::new(&object);
-        let log = record::id(&result.uid, view.uid().unwrap_or(run.id()));
-        let made = record.create_time;
-        let now = self.clock.now();
-        Ok(Some(AskedLog::new(run.clone(), &view, (made, now), log)))
+        let (part, name, now) = (quota.part(), run.clone(), self.clock.now());
+        let look = self.look_at(&part, run, move |record, object| {
+            let object = object.filter(|_| !record::is_of_results(record))?;
+            let view = View::new(&object);
+            let log = record::id(&result.uid, view.uid().unwrap_or(name.id()));
+            let times = (record.create_time, now);
+            Some(AskedLog::new(name.clone(), &view, times, log))
+        });
+        Ok(look.await?.flatten())
     }
 
     /// What there is of the logs of a run: with `only_stored` what is stored, else what another system has where
     /// nothing is, and the address of that. It fails if there is neither a log nor a record of that name.
     pub async fn describe_log(
         &self,
+        by: &RequestContext,
         grant: &Grant,
         name: &LogName,
         only_stored: bool,
     ) -> Result<LogsOfRun, Error> {
         grant.check(Verb::Get, Guarded::Logs, name.record().result().parent())?;
         let found = match only_stored {
-            true => self.find_log(name).await?,
-            false => self.find_log_anywhere(name).await?,
+            true => self.find_log(&by.quota, name).await?,
+            false => self.find_log_anywhere(&by.quota, name).await?,
         };
         let link = match (found.sources.is_empty(), &self.logs.link) {
             (true, Some(link)) => self
-                .asked_log(found.record_of_run())
+                .asked_log(&by.quota, found.record_of_run())
                 .await?
                 .and_then(|it| it.link(link)),
             _ => None,
@@ -308,8 +335,8 @@ impl Service {
     }
 
     async fn delete_found(&self, by: &RequestContext, name: &LogName) -> Result<(), Error> {
-        let found = self.find_log(name).await?;
-        let told = self.log_record_of(&found).await?;
+        let found = self.find_log(&by.quota, name).await?;
+        let told = self.log_record_of(&by.quota, &found).await?;
         if found.sources.is_empty() && told.is_none() {
             return Err(missing(name));
         }
@@ -391,17 +418,7 @@ impl Service {
             Err(error) => Err(error),
         }
     }
-
-    /// Whether a run is known to go on.
-    async fn is_going_on(&self, run: &RecordName) -> Result<bool, Error> {
-        let Some(record) = self.store.record(run).await? else {
-            return Ok(false);
-        };
-        let object = record.data.as_ref().map(|data| json::parse(&data.value));
-        let Some(Ok(object)) = object else {
-            return Ok(false);
-        };
-        let view = View::new(&object);
-        Ok(view.known_kind().is_some() && view.ended().is_none())
-    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,7 @@ fn logs(server: &TestServer) -> Logs {
 }
 
 /// The same for the caller with a token.
-fn logs_as(server: &TestServer, token: &str) -> Logs {
+pub(crate) fn logs_as(server: &TestServer, token: &str) -> Logs {
     let options = Options {
         token: Some(token.to_owned()),
         ..Options::new(&server.url)
@@ -106,7 +106,7 @@ async fn read(server: &TestServer, request: ReadLogRequest) -> Result<(Vec<u8>, 
     Ok((text, numbers))
 }
 
-fn whole(name: &str) -> ReadLogRequest {
+pub(crate) fn whole(name: &str) -> ReadLogRequest {
     ReadLogRequest {
         name: name.to_owned(),
         ..ReadLogRequest::default()

@@ -1,6 +1,9 @@
 //! The stream of `AppendLog`: what has arrived is stored together, while more arrives.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use futures::FutureExt as _;
 use hindsight_logs::Lines;
@@ -8,6 +11,7 @@ use hindsight_proto::v1::{self as pb, AppendLogRequest, AppendLogResponse};
 use hindsight_storage::{LogKey, LogSource, StoredLog};
 use tokio::time::Instant;
 use tonic::{Request, Response, Status, Streaming};
+use tracing::Instrument as _;
 
 use super::{container, of};
 use crate::grpc::{
@@ -16,10 +20,11 @@ use crate::grpc::{
 };
 use crate::service::{AppendAsk, Error};
 use hindsight_access::RequestContext;
-use hindsight_access::auth::{Credentials, Grant, Guarded, Verb};
+use hindsight_access::auth::{self, Caller, Credentials, Grant, Guarded, Verb};
 use hindsight_access::budget::{Arrival, MemoryPermit};
-use hindsight_filter::model::{LogName, Parent, ParentPattern, Resource, ResultName};
+use hindsight_filter::model::{LogName, Parent, ParentPattern, RecordName, Resource, ResultName};
 use hindsight_runtime::error::HasKind as _;
+use hindsight_storage as storage;
 
 const METHOD: &str = "AppendLog";
 /// Bytes after which nothing more joins what is stored together.
@@ -44,17 +49,15 @@ pub(super) async fn append_log(
     let mut appending = Appending {
         server,
         caller: credentials(metadata.as_ref()),
-        by: RequestContext::default(),
+        by: known(&arrival),
         arrival,
         grants: BTreeMap::new(),
         stored: BTreeMap::new(),
         order: Vec::new(),
         results: BTreeSet::new(),
-        touched: BTreeSet::new(),
+        told: BTreeSet::new(),
     };
-    let outcome = appending.run(requests).await;
-    appending.audit(&outcome).await;
-    match outcome {
+    match appending.run(requests).await {
         Ok(()) => {
             ongoing.finish(0);
             Ok(Response::new(appending.answer()))
@@ -82,10 +85,28 @@ impl From<Error> for Ended {
     }
 }
 
+/// Who sends a stream, as far as that is known before it is asked what they may.
+fn known(arrival: &Arrival) -> RequestContext {
+    RequestContext::of(Arc::new(Caller {
+        name: arrival.caller().to_owned(),
+        ..Caller::default()
+    }))
+}
+
+/// Messages that are stored together.
+#[derive(Default)]
+struct Batch {
+    asks: Vec<AppendAsk>,
+    /// The memory that they take.
+    rooms: Vec<MemoryPermit>,
+    bytes: usize,
+}
+
 /// A stream that is under way.
 struct Appending<'s> {
     server: &'s ResultsServer,
     caller: Credentials,
+    /// Who that is, for the audit log.
     by: RequestContext,
     arrival: Arrival,
     /// What the caller may, and when that was asked.
@@ -95,8 +116,8 @@ struct Appending<'s> {
     order: Vec<LogKey>,
     /// Results that are there.
     results: BTreeSet<ResultName>,
-    /// Which logs were asked to change.
-    touched: BTreeSet<LogName>,
+    /// Runs of whose logs the audit log says that they were changed.
+    told: BTreeSet<RecordName>,
 }
 
 impl Appending<'_> {
@@ -112,74 +133,72 @@ impl Appending<'_> {
             let Some(first) = first.map_err(of_stream).map_err(Ended::Broken)? else {
                 return Ok(());
             };
-            let (mut broken, mut is_end) = (None, false);
-            let (mut batch, mut rooms, mut bytes) = (Vec::new(), Vec::new(), 0);
+            let (mut batch, mut ended) = (Batch::default(), None);
             let mut next = Some(first);
             while let Some(message) = next.take() {
-                bytes += self.join(message, &mut batch, &mut rooms)?;
-                if bytes >= HEAVY || batch.len() >= MOST {
+                if let Err(refused) = self.join(message, &mut batch).await {
+                    // What came before it is kept.
+                    ended = Some(Err(Ended::Refused(refused)));
+                    break;
+                }
+                if batch.bytes >= HEAVY || batch.asks.len() >= MOST {
                     break;
                 }
                 // What has arrived already, and nothing that would have to be waited for.
                 match requests.message().now_or_never() {
-                    Some(Ok(message)) => {
-                        is_end = message.is_none();
-                        next = message;
-                    }
-                    Some(Err(error)) => broken = Some(of_stream(error)),
+                    Some(Ok(None)) => ended = Some(Ok(())),
+                    Some(Ok(message)) => next = message,
+                    Some(Err(error)) => ended = Some(Err(Ended::Broken(of_stream(error)))),
                     None => {}
                 }
             }
             self.store(batch).await?;
-            drop(rooms);
-            if let Some(broken) = broken {
-                return Err(Ended::Broken(broken));
-            }
-            if is_end {
-                return Ok(());
+            if let Some(ended) = ended {
+                return ended;
             }
         }
     }
 
-    /// Makes a message part of a batch, and says how many bytes it takes.
-    fn join(
-        &mut self,
-        message: AppendLogRequest,
-        batch: &mut Vec<AppendAsk>,
-        rooms: &mut Vec<MemoryPermit>,
-    ) -> Result<usize, Ended> {
-        rooms.push(self.arrival.of_message());
-        let ask = read(message)?;
-        ask.check()?;
-        self.touched.insert(ask.name.clone());
-        let bytes = OVERHEAD + ask.lines.text.len() + ask.lines.times.len() * 8;
-        batch.push(ask);
-        Ok(bytes)
+    /// Makes a message part of a batch. One that is refused is told to the audit log, if it has a name; the caller is
+    /// judged before the rest of the message is.
+    async fn join(&mut self, message: AppendLogRequest, batch: &mut Batch) -> Result<(), Error> {
+        batch.rooms.push(self.arrival.of_message());
+        let name: LogName = convert::name("name", &message.name)?;
+        let may = self.permit(&name).await;
+        let asked = may.and_then(|()| read(name.clone(), message));
+        let service = &self.server.service;
+        let asked = service.audited(&self.by, Verb::Update, &name, asked);
+        let ask = asked.await?;
+        batch.bytes += OVERHEAD + ask.lines.text.len() + ask.lines.times.len() * 8;
+        batch.asks.push(ask);
+        Ok(())
     }
 
-    async fn store(&mut self, batch: Vec<AppendAsk>) -> Result<(), Ended> {
-        for ask in &batch {
-            self.permit(&ask.name).await?;
+    /// Stores a batch, and tells the audit log what came of it. Once that is begun it is done, also if the caller goes
+    /// away.
+    async fn store(&mut self, batch: Batch) -> Result<(), Ended> {
+        let Batch { asks, rooms, .. } = batch;
+        if asks.is_empty() {
+            return Ok(());
         }
         let quota = self
             .server
             .budgets
             .enter_in_turn(self.arrival.caller())
             .await;
+        self.make_results(&asks).await?;
         let grants = self.grants.values().map(|(grant, _)| grant.clone());
         let grants: Vec<_> = grants.collect();
-        let service = &self.server.service;
-        for ask in &batch {
-            let result = ask.name.record().result();
-            if !self.results.contains(result) {
-                if !service.has_result(result).await? {
-                    self.make(result.clone()).await?;
-                }
-                self.results.insert(result.clone());
-            }
-        }
-        let stored = service.append_logs(&self.by, &grants, batch).await;
-        drop(quota);
+        let (service, by) = (self.server.service.clone(), self.by.clone());
+        let mut told = std::mem::take(&mut self.told);
+        let work = async move {
+            let stored = service.append_logs(&by, &grants, asks, &mut told).await;
+            drop((quota, rooms));
+            (stored, told)
+        };
+        let task = tokio::spawn(work.in_current_span());
+        let (stored, told) = task.await.map_err(stopped)?;
+        self.told = told;
         for log in stored? {
             if self.stored.insert(log.key.clone(), log.clone()).is_none() {
                 self.order.push(log.key);
@@ -192,6 +211,34 @@ impl Appending<'_> {
         Ok(())
     }
 
+    /// Makes the results of runs that are not stored yet. If that is refused, so is the whole batch.
+    async fn make_results(&mut self, asks: &[AppendAsk]) -> Result<(), Error> {
+        let made = self.make_missing(asks).await;
+        if let Err(why) = &made {
+            let names: BTreeSet<_> = asks.iter().map(|ask| &ask.name).collect();
+            for name in names {
+                let service = &self.server.service;
+                service
+                    .audit_refused(&self.by, Verb::Update, name, why)
+                    .await;
+            }
+        }
+        made
+    }
+
+    async fn make_missing(&mut self, asks: &[AppendAsk]) -> Result<(), Error> {
+        for ask in asks {
+            let result = ask.name.record().result();
+            if !self.results.contains(result) {
+                if !self.server.service.has_result(result).await? {
+                    self.make(result.clone()).await?;
+                }
+                self.results.insert(result.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// Asks whether the caller may append to this log, unless that was asked of its parent lately.
     async fn permit(&mut self, name: &LogName) -> Result<(), Error> {
         let parent = name.record().result().parent();
@@ -200,10 +247,19 @@ impl Appending<'_> {
             return Ok(());
         }
         let server = self.server;
-        let grant = server
+        let allowed = server
             .allow(&self.caller, Verb::Update, Guarded::Logs, of(name))
-            .await?;
-        self.by.caller = std::sync::Arc::clone(grant.caller());
+            .await;
+        // They may act for another one, which their arrival does not tell.
+        let caller = match &allowed {
+            Ok(grant) => Some(grant.caller()),
+            Err(auth::Error::Denied { caller }) => Some(caller),
+            Err(_) => None,
+        };
+        if let Some(caller) = caller {
+            self.by.caller = Arc::clone(caller);
+        }
+        let grant = allowed?;
         self.grants.insert(parent.clone(), (grant, Instant::now()));
         Ok(())
     }
@@ -218,19 +274,6 @@ impl Appending<'_> {
         server.service.make_result(&self.by, &grant, result).await
     }
 
-    async fn audit(&self, outcome: &Result<(), Ended>) {
-        let ended = match outcome {
-            Err(Ended::Refused(error)) => Err(error),
-            Ok(()) | Err(Ended::Broken(_)) => Ok(()),
-        };
-        for name in &self.touched {
-            let service = &self.server.service;
-            service
-                .audit_change(&self.by, Verb::Update, name, ended)
-                .await;
-        }
-    }
-
     fn answer(&mut self) -> AppendLogResponse {
         let order = std::mem::take(&mut self.order);
         let stored = order.iter().filter_map(|key| self.stored.remove(key));
@@ -240,12 +283,19 @@ impl Appending<'_> {
     }
 }
 
-/// What a message asks for.
-fn read(message: AppendLogRequest) -> Result<AppendAsk, Error> {
-    let name: LogName = convert::name("name", &message.name)?;
+/// Only a server that stops gives up what it stores.
+fn stopped(broken: tokio::task::JoinError) -> Error {
+    Error::Store(storage::Error::Unavailable {
+        what: "appending lines",
+        source: broken.into(),
+    })
+}
+
+/// What a message asks for, which has this name.
+fn read(name: LogName, message: AppendLogRequest) -> Result<AppendAsk, Error> {
     let source = convert::required("source", message.source)?;
     let given = message.lines.unwrap_or_default();
-    Ok(AppendAsk {
+    let ask = AppendAsk {
         name,
         source: LogSource {
             pod: source.pod,
@@ -254,7 +304,9 @@ fn read(message: AppendLogRequest) -> Result<AppendAsk, Error> {
         },
         lines: lines(given)?,
         seal: message.seal,
-    })
+    };
+    ask.check()?;
+    Ok(ask)
 }
 
 /// Lines of which the times are differences.

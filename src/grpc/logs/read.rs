@@ -34,11 +34,12 @@ pub(super) async fn read_log(
     let began = Instant::now();
     let name: LogName = convert::name("name", &request.name)?;
     let parent = of(&name);
-    let (_by, grant) = server
+    let (by, grant) = server
         .grant(&metadata, Verb::Get, Guarded::Logs, parent.clone())
         .await?;
     let ask = asked(request)?;
-    let mut reading = server.service.read_log(&grant, &name, ask.clone()).await?;
+    let service = &server.service;
+    let mut reading = service.read_log(&by, &grant, &name, ask.clone()).await?;
     // What cannot be read says so before the answer begins.
     let first = match ask.follow {
         true => None,

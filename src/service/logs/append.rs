@@ -1,6 +1,6 @@
 //! Appending lines: what a caller may send, what is kept of it, and what is told of it.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, iter::Peekable, vec::IntoIter};
 
 use hindsight_logs::Lines;
 use hindsight_storage::{LogAppend, LogKey, LogKind, LogSource, StoredLog};
@@ -79,67 +79,92 @@ impl AppendAsk {
     }
 }
 
+/// Messages that are stored together: about different sources, or that go on with one another.
+#[derive(Debug, Default)]
+struct Round {
+    appends: Vec<LogAppend>,
+    /// Sources that end with it.
+    seals: Vec<LogKey>,
+}
+
+/// What came of a round.
+#[derive(Debug, Default)]
+struct Appended {
+    /// What is stored of each source.
+    stored: Vec<StoredLog>,
+    /// Runs of whose logs something was not done, each with the first reason.
+    refused: Vec<(RecordName, Error)>,
+}
+
+impl Appended {
+    fn refuse(&mut self, run: &RecordName, why: Error) {
+        if self.refused.iter().all(|(known, _)| known != run) {
+            self.refused.push((run.clone(), why));
+        }
+    }
+}
+
 impl Service {
     /// Appends what messages bring, each for which `grants` has a grant, and says what is stored of each source, in
     /// their order. Messages before the one that is refused are kept.
+    ///
+    /// The audit log has a line for each log that was changed, unless `told` has its run, to which it is added; and
+    /// one for each that was refused. A caller that may be given up does this in a task of its own, so that no
+    /// lines are stored without theirs.
     pub async fn append_logs(
         &self,
         by: &RequestContext,
         grants: &[Grant],
         asks: Vec<AppendAsk>,
+        told: &mut BTreeSet<RecordName>,
     ) -> Result<Vec<StoredLog>, Error> {
+        for ask in &asks {
+            let may = may_append(grants, &ask.name);
+            self.audited(by, Verb::Update, &ask.name, may).await?;
+        }
         let mut stored = Vec::new();
         let mut asks = asks.into_iter().peekable();
         while asks.peek().is_some() {
-            // As many messages as are about different sources, or go on with one another.
-            let (mut round, mut seals) = (Vec::<LogAppend>::new(), Vec::new());
-            while let Some(ask) = asks.peek() {
-                let parent = ask.name.record().result().parent();
-                let may = |grant: &Grant| grant.check(Verb::Update, Guarded::Logs, parent).is_ok();
-                if !grants.iter().any(may) {
-                    let first = grants.first();
-                    return Err(first.map_or_else(
-                        || Error::Invalid("no parent was named".to_owned()),
-                        |grant| grant.denied().into(),
-                    ));
-                }
-                let key = ask.key();
-                if seals.contains(&key) {
-                    break;
-                }
-                let goes_on = round.iter_mut().find(|append| append.key == key);
-                let goes_on = match goes_on {
-                    Some(append)
-                        if append
-                            .parts
-                            .last()
-                            .is_some_and(|last| ask.lines.first > last.end()) =>
-                    {
-                        break;
-                    }
-                    other => other,
-                };
-                let Some(ask) = asks.next() else { break };
-                let seal = ask.seal;
-                let lines = self.taken(ask.lines);
-                let parts: Vec<_> = Some(lines)
-                    .filter(|lines| !lines.is_empty())
-                    .into_iter()
-                    .collect();
-                match goes_on {
-                    Some(append) => append.parts.extend(parts),
-                    None => round.push(LogAppend {
-                        key: key.clone(),
-                        parts,
-                    }),
-                }
-                if seal {
-                    seals.push(key);
-                }
+            let round = self.round_of(&mut asks);
+            let appended = self.append_round(by, round).await;
+            self.audit_appended(by, &appended, told).await;
+            if let Some((_, why)) = appended.refused.into_iter().next() {
+                return Err(why);
             }
-            stored.extend(self.append_round(by, round, &seals).await?);
+            stored.extend(appended.stored);
         }
         Ok(stored)
+    }
+
+    /// As many of the next messages as are about different sources, or go on with one another.
+    fn round_of(&self, asks: &mut Peekable<IntoIter<AppendAsk>>) -> Round {
+        let mut round = Round::default();
+        while let Some(ask) = asks.peek() {
+            let key = ask.key();
+            if round.seals.contains(&key) {
+                break;
+            }
+            let goes_on = round.appends.iter().position(|append| append.key == key);
+            let last = goes_on.and_then(|at| round.appends[at].parts.last());
+            if last.is_some_and(|last| ask.lines.first > last.end()) {
+                break;
+            }
+            let Some(ask) = asks.next() else { break };
+            let seal = ask.seal;
+            let lines = self.taken(ask.lines);
+            let parts = Some(lines).filter(|lines| !lines.is_empty());
+            match goes_on {
+                Some(at) => round.appends[at].parts.extend(parts),
+                None => round.appends.push(LogAppend {
+                    key: key.clone(),
+                    parts: parts.into_iter().collect(),
+                }),
+            }
+            if seal {
+                round.seals.push(key);
+            }
+        }
+        round
     }
 
     /// Lines as they are kept.
@@ -154,61 +179,104 @@ impl Service {
     }
 
     /// Appends to different sources at once, then seals, then tells of it.
-    async fn append_round(
-        &self,
-        by: &RequestContext,
-        round: Vec<LogAppend>,
-        seals: &[LogKey],
-    ) -> Result<Vec<StoredLog>, Error> {
+    async fn append_round(&self, by: &RequestContext, round: Round) -> Appended {
         let logs = &self.logs;
         let now = self.clock.now();
-        let (mut all, mut refused, mut told) = (Vec::new(), None, BTreeSet::<RecordName>::new());
-        let mut admitted = Vec::with_capacity(round.len());
-        for append in round {
+        let Round { appends, seals } = round;
+        let (mut all, mut told) = (Appended::default(), BTreeSet::<RecordName>::new());
+        let mut admitted = Vec::with_capacity(appends.len());
+        for append in appends {
             match logs.admit(&append, seals.contains(&append.key), now).await {
                 Ok(()) => admitted.push(append),
-                Err(error) => refused = refused.or(Some(error)),
+                Err(why) => all.refuse(&append.key.run, why),
             }
         }
-        let round = admitted;
-        let outcomes = logs.store.append_logs(&round, now).await;
-        for (append, outcome) in round.iter().zip(outcomes) {
-            match outcome {
-                Ok(mut stored) => {
-                    let run = &append.key.run;
-                    if !append.parts.is_empty() {
-                        logs.wake(run).notify_waiters();
-                    }
-                    let began = append.parts.first().is_some_and(|first| first.first == 0);
-                    if seals.contains(&append.key) {
-                        stored = logs.store.seal_log(&append.key, now).await?;
-                        logs.wake(run).notify_waiters();
-                        told.insert(run.clone());
-                    } else if began {
-                        told.insert(run.clone());
-                    }
-                    all.push(stored);
+        let outcomes = logs.store.append_logs(&admitted, now).await;
+        for (append, outcome) in admitted.iter().zip(outcomes) {
+            let run = &append.key.run;
+            let mut stored = match outcome {
+                Ok(stored) => stored,
+                Err(why) => {
+                    all.refuse(run, why.into());
+                    continue;
                 }
-                Err(error) => refused = refused.or_else(|| Some(error.into())),
+            };
+            if !append.parts.is_empty() {
+                logs.wake(run).notify_waiters();
             }
+            let mut is_news = append.parts.first().is_some_and(|first| first.first == 0);
+            if seals.contains(&append.key) {
+                match logs.store.seal_log(&append.key, now).await {
+                    Ok(sealed) => {
+                        stored = sealed;
+                        logs.wake(run).notify_waiters();
+                        is_news = true;
+                    }
+                    // The lines are stored all the same.
+                    Err(why) => all.refuse(run, why.into()),
+                }
+            }
+            if is_news {
+                told.insert(run.clone());
+            }
+            all.stored.push(stored);
         }
         for run in told {
-            let sources = logs.store.logs(&run).await?;
-            let status = Status::of(&sources);
-            match self.tell_of_log(by, &run, None, &status).await {
-                // Another record has the name: lines are kept all the same.
-                Err(error @ Error::Invalid(_)) => {
-                    let error = report(&error);
-                    tracing::warn!(record = %run, error, "no record tells of a log");
-                }
-                told => drop(told?),
+            if let Err(why) = self.tell_of_lines(by, &run).await {
+                all.refuse(&run, why);
             }
         }
-        match refused {
-            Some(error) => Err(error),
-            None => Ok(all),
+        all
+    }
+
+    /// Brings the record up to date that tells of the log of a run.
+    async fn tell_of_lines(&self, by: &RequestContext, run: &RecordName) -> Result<(), Error> {
+        let sources = self.logs.store.logs(run).await?;
+        let status = Status::of(&sources);
+        match self.tell_of_log(by, run, None, &status).await {
+            // Another record has the name: lines are kept all the same.
+            Err(error @ Error::Invalid(_)) => {
+                let error = report(&error);
+                tracing::warn!(record = %run, error, "no record tells of a log");
+                Ok(())
+            }
+            told => told.map(drop),
         }
     }
+
+    /// Writes to the audit log what came of a round.
+    async fn audit_appended(
+        &self,
+        by: &RequestContext,
+        appended: &Appended,
+        told: &mut BTreeSet<RecordName>,
+    ) {
+        for log in &appended.stored {
+            let run = &log.key.run;
+            if told.insert(run.clone()) {
+                let name = LogName::from(run.clone());
+                self.audit_change(by, Verb::Update, &name, Ok(())).await;
+            }
+        }
+        for (run, why) in &appended.refused {
+            let name = LogName::from(run.clone());
+            self.audit_refused(by, Verb::Update, &name, why).await;
+        }
+    }
+}
+
+/// Whether one of these grants is to append to a log.
+fn may_append(grants: &[Grant], name: &LogName) -> Result<(), Error> {
+    let parent = name.record().result().parent();
+    let may = |grant: &Grant| grant.check(Verb::Update, Guarded::Logs, parent).is_ok();
+    if grants.iter().any(may) {
+        return Ok(());
+    }
+    let first = grants.first();
+    Err(first.map_or_else(
+        || Error::Invalid("no parent was named".to_owned()),
+        |grant| grant.denied().into(),
+    ))
 }
 
 impl Error {

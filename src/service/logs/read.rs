@@ -8,7 +8,9 @@ use tokio::sync::Notify;
 
 use super::place::Place;
 use crate::service::{Error, Service};
+use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Guarded, Verb};
+use hindsight_access::budget::QuotaGuard;
 use hindsight_filter::model::{LogName, RecordName};
 
 /// How often it is asked what other servers appended.
@@ -84,12 +86,13 @@ impl Service {
     /// unless it is followed.
     pub async fn read_log(
         &self,
+        by: &RequestContext,
         grant: &Grant,
         name: &LogName,
         mut ask: ReadAsk,
     ) -> Result<LogReading, Error> {
         grant.check(Verb::Get, Guarded::Logs, name.record().result().parent())?;
-        let found = match self.find_to_read(name, ask.follow).await {
+        let found = match self.find_to_read(&by.quota, name, ask.follow).await {
             Ok(found) => found,
             Err(error) if ask.follow && error.lacks_result() => super::Found {
                 run: name.record().clone(),
@@ -121,14 +124,19 @@ impl Service {
     }
 
     /// What is read. Lines to come are appended here, so that of a run that goes on no other system is asked.
-    async fn find_to_read(&self, name: &LogName, follow: bool) -> Result<super::Found, Error> {
+    async fn find_to_read(
+        &self,
+        quota: &QuotaGuard,
+        name: &LogName,
+        follow: bool,
+    ) -> Result<super::Found, Error> {
         if follow {
-            let found = self.find_log(name).await?;
+            let found = self.find_log(quota, name).await?;
             if !found.sources.is_empty() || self.is_going_on(&found.run).await? {
                 return Ok(found);
             }
         }
-        self.find_log_anywhere(name).await
+        self.find_log_anywhere(quota, name).await
     }
 }
 

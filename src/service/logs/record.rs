@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Found;
 use crate::service::{Error, Service, commit::AuditPolicy};
 use hindsight_access::RequestContext;
+use hindsight_access::budget::QuotaGuard;
 use hindsight_filter::model::{Payload, Record, RecordName};
 use hindsight_storage as storage;
 
@@ -38,9 +39,8 @@ fn object(record: &Record) -> Option<Value> {
 }
 
 /// The UID of the object that a record is about: of its own one, or of the run whose log it tells of.
-pub(super) fn subject(record: &Record) -> Option<String> {
-    let object = object(record)?;
-    let uid = match is_log(record) {
+pub(super) fn subject(is_log: bool, object: &Value) -> Option<String> {
+    let uid = match is_log {
         true => &object["spec"]["resource"]["uid"],
         false => &object["metadata"]["uid"],
     };
@@ -132,27 +132,33 @@ fn payload(object: &Value) -> Payload {
 
 impl Service {
     /// The name of the record that tells of a log, if that is there.
-    pub(super) async fn log_record_of(&self, found: &Found) -> Result<Option<RecordName>, Error> {
-        if let Some(record) = found.record.as_ref().filter(|record| is_log(record)) {
+    pub(super) async fn log_record_of(
+        &self,
+        quota: &QuotaGuard,
+        found: &Found,
+    ) -> Result<Option<RecordName>, Error> {
+        if let Some(record) = found.record.as_ref().filter(|record| record.is_log) {
             return Ok(Some(record.name.clone()));
         }
-        let named = self.log_record_name(&found.run).await?;
+        let named = self.log_record_name(quota, &found.run).await?;
         let Some((named, _)) = named else {
             return Ok(None);
         };
-        Ok(self.store.record(&named).await?.map(|record| record.name))
+        Ok(self.row_of(&named).await?.map(|row| row.record.name))
     }
 
     /// The name that the record of the log of a run has, and the object of the run; none without the result.
     async fn log_record_name(
         &self,
+        quota: &QuotaGuard,
         run: &RecordName,
     ) -> Result<Option<(RecordName, Option<Value>)>, Error> {
         let Some(result) = self.store.result(run.result()).await? else {
             return Ok(None);
         };
-        let record = self.store.record(run).await?;
-        let object = record.as_ref().and_then(object);
+        let part = quota.part();
+        let object = self.look_at(&part, run, |_, object| object).await?;
+        let object = object.flatten();
         let uid = object
             .as_ref()
             .and_then(|object| object["metadata"]["uid"].as_str());
@@ -175,7 +181,7 @@ impl Service {
         for _ in 0..RACES {
             let (name, of) = match named {
                 Some(named) => (named.clone(), None),
-                None => match self.log_record_name(run).await? {
+                None => match self.log_record_name(&by.quota, run).await? {
                     Some(found) => found,
                     None => return Err(storage::Error::Missing(run.result().to_string()).into()),
                 },

@@ -6,7 +6,6 @@ use std::{collections::VecDeque, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use hindsight_analysis::tree::{Node, Tree};
 use hindsight_logs::{Reader, Selection, ends};
-use hindsight_run::json;
 use hindsight_storage::{LogKind, StoredLog};
 
 use super::{Found, missing, place::Place};
@@ -14,6 +13,7 @@ use crate::service::runs::Succeeded;
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Guarded, Verb};
+use hindsight_access::budget::QuotaGuard;
 use hindsight_filter::model::{LogName, RecordName};
 
 /// Most bytes that are given at once.
@@ -45,6 +45,8 @@ struct Open {
 /// A text that is read.
 pub struct LogText {
     service: Service,
+    /// At whose expense records of runs are read.
+    quota: QuotaGuard,
     /// Where the parts are read.
     place: Place,
     /// Runs below, which are looked up when it is their turn, and what they are called.
@@ -71,9 +73,10 @@ impl Service {
         name: &LogName,
     ) -> Result<LogText, Error> {
         grant.check(Verb::Get, Guarded::Logs, name.record().result().parent())?;
-        let found = self.find_log_anywhere(name).await?;
+        let found = self.find_log_anywhere(&by.quota, name).await?;
         let mut text = LogText {
             service: self.clone(),
+            quota: by.quota.clone(),
             place: found.place.clone(),
             runs: VecDeque::new(),
             parts: VecDeque::new(),
@@ -97,14 +100,14 @@ impl Service {
         by: &RequestContext,
         found: &Found,
     ) -> Result<Vec<(RecordName, String)>, Error> {
-        let Some(record) = self.store.record(&found.run).await? else {
+        // Until the tree is made.
+        let part = by.quota.part();
+        let look = self.look_at(&part, &found.run, |record, object| {
+            Some((record.clone(), Arc::new(object?)))
+        });
+        let Some((record, object)) = look.await?.flatten() else {
             return Ok(Vec::new());
         };
-        let object = record.data.as_ref().map(|data| json::parse(&data.value));
-        let Some(Ok(object)) = object else {
-            return Ok(Vec::new());
-        };
-        let object = Arc::new(object);
         let tree = self.tree(by, &record, &object, Succeeded::Brief);
         let Tree { nodes, .. } = tree.await?;
         let mut below: Vec<Node> = nodes.into_iter().skip(1).collect();
@@ -149,7 +152,7 @@ impl LogText {
             let Some((run, task)) = self.runs.pop_front() else {
                 return Ok(false);
             };
-            let found = self.service.sources_anywhere(&run).await?;
+            let found = self.service.sources_for(&self.quota, &run).await?;
             self.place = found.place;
             self.parts = parts(&found.sources, Some(&task)).into();
         }

@@ -44,10 +44,10 @@ impl Service {
         name: LogName,
     ) -> Result<Upload, Error> {
         grant.check(Verb::Update, Guarded::Logs, name.record().result().parent())?;
-        let record = self.store.record(name.record()).await?;
-        let record = record.ok_or_else(|| missing(&name))?;
+        let row = self.row_of(name.record()).await?;
+        let record = row.ok_or_else(|| missing(&name))?.record;
         let named = is_log(&record).then(|| record.name.clone());
-        let run = self.find_log(&name).await?.run;
+        let run = self.find_log(&by.quota, &name).await?.run;
         let began = self.clock.now();
         let before = began.checked_sub(STALE.hours()).unwrap_or(began);
         self.logs.store.delete_stale_uploads(&run, before).await?;

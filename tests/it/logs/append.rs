@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use hindsight_proto::v1::{AppendLogRequest, DescribeLogRequest, ReadLogRequest};
+use hindsight_proto::{
+    v1::{AppendLogRequest, DescribeLogRequest, ReadLogRequest},
+    v1alpha2 as pb,
+};
 use tonic::Code;
 
 use super::{BEGAN, append, logs, message, read, seal, source, whole};
 use crate::support::{
     Database, TestServer,
+    objects::{TASK_RUN, bytes, task_run},
     server::{on_each, refused},
 };
 
@@ -286,6 +290,46 @@ async fn a_follower_gets_what_is_appended_and_ends_with_the_seal() {
             .await
             .unwrap();
         assert_eq!(next().await, None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_follower_of_a_sealed_log_waits_for_the_end_of_its_run() {
+    on_each(|server| async move {
+        let mut run = task_run("run", "Succeeded");
+        let ended = bytes(&run);
+        let status = run["status"].as_object_mut().unwrap();
+        status.remove("completionTime");
+        status.remove("conditions");
+        let name = NAME.replace("/logs/", "/records/");
+        server.given_record(&name, TASK_RUN, &bytes(&run)).await;
+        let whole_log = vec![message(NAME, "step", 0, b"a\n"), seal(NAME, "step")];
+        append(&server, whole_log).await.unwrap();
+        let follow = ReadLogRequest {
+            follow: true,
+            ..whole(NAME)
+        };
+        let mut stream = logs(&server).read_log(follow).await.unwrap().into_inner();
+        assert!(stream.message().await.unwrap().is_some());
+        let early = tokio::time::timeout(Duration::from_secs(3), stream.message());
+        assert!(early.await.is_err(), "it ends before its run");
+        let data = pb::Any {
+            r#type: TASK_RUN.to_owned(),
+            value: ended.into(),
+        };
+        let update = pb::UpdateRecordRequest {
+            record: Some(pb::Record {
+                name,
+                data: Some(data),
+                ..pb::Record::default()
+            }),
+            ..pb::UpdateRecordRequest::default()
+        };
+        server.rpc().update_record(update).await.unwrap();
+        let last = tokio::time::timeout(Duration::from_secs(30), stream.message());
+        let last = last.await.expect("it ends with its run").unwrap();
+        assert!(last.is_none());
     })
     .await;
 }

@@ -1,5 +1,7 @@
 //! The audit log: a line for every write and delete, also for those that were refused.
 
+mod logs;
+
 use hindsight_client::{Client, Options};
 use hindsight_proto::{v1::upsert_outcome::Outcome, v1alpha2 as pb};
 use serde_json::{Value, json};
