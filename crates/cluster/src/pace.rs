@@ -1,9 +1,14 @@
 //! A token bucket: how fast something may happen. Deletes, other writes to the cluster, events and
-//! warnings about single runs each have one.
+//! warnings about single runs each have one. It goes by the time of day that it is told, and a clock that
+//! is set back does not stop it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
+
+/// Those who ask at once may tell their times in another order. More than this is a clock that was set
+/// back.
+const SET_BACK: SignedDuration = SignedDuration::from_secs(1);
 
 /// A token bucket, kept as the time at which it is full again (the generic cell rate algorithm).
 #[derive(Debug)]
@@ -12,7 +17,15 @@ pub struct Pace {
     apart: SignedDuration,
     /// What a full bucket is ahead of its rate.
     ahead: SignedDuration,
-    full: Mutex<Timestamp>,
+    times: Mutex<Times>,
+}
+
+#[derive(Debug)]
+struct Times {
+    /// When the bucket is full again.
+    full: Timestamp,
+    /// The latest time that was told.
+    told: Timestamp,
 }
 
 impl Pace {
@@ -24,34 +37,69 @@ impl Pace {
         Self {
             apart,
             ahead: apart.saturating_mul(more),
-            full: Mutex::new(Timestamp::MIN),
+            times: Mutex::new(Times {
+                full: Timestamp::MIN,
+                told: Timestamp::MIN,
+            }),
         }
     }
 
     /// Reserves a token; returns when it may be used, which is not before `now`.
     pub fn turn(&self, now: Timestamp) -> Timestamp {
-        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
-        let turn = self.next(*full, now);
-        *full = (*full).max(now).saturating_add(self.apart).unwrap_or(*full);
+        let mut times = self.times(now);
+        let turn = self.next(times.full, now);
+        self.reserve(&mut times, now);
         turn
+    }
+
+    /// The turn that was reserved earlier; another one if the clock was set back since, and none that is
+    /// reserved comes as late.
+    pub fn keep(&self, turn: Timestamp, now: Timestamp) -> Timestamp {
+        let is_reserved = turn <= self.times(now).full.max(now);
+        match is_reserved {
+            true => turn,
+            false => self.turn(now),
+        }
     }
 
     /// Takes a token if there is one that is not reserved; otherwise fails with when to ask again.
     pub fn take(&self, now: Timestamp) -> Result<(), Timestamp> {
-        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = self.next(*full, now);
+        let mut times = self.times(now);
+        let next = self.next(times.full, now);
         if next > now {
             return Err(next);
         }
-        *full = (*full).max(now).saturating_add(self.apart).unwrap_or(*full);
+        self.reserve(&mut times, now);
         Ok(())
     }
 
     /// Gives no token before `until`.
     pub fn pause(&self, until: Timestamp) {
-        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut times = self.lock();
         let later = until.saturating_add(self.ahead).unwrap_or(until);
-        *full = (*full).max(later);
+        times.full = times.full.max(later);
+    }
+
+    fn reserve(&self, times: &mut Times, now: Timestamp) {
+        let from = times.full.max(now);
+        times.full = from.saturating_add(self.apart).unwrap_or(times.full);
+    }
+
+    /// The times, as the clock tells them that says `now`: what is reserved or paused lasts as long as it
+    /// would have if the clock had not been set back.
+    fn times(&self, now: Timestamp) -> MutexGuard<'_, Times> {
+        let mut times = self.lock();
+        let back = times.told.duration_since(now);
+        if back > SET_BACK {
+            times.full = times.full.saturating_sub(back).unwrap_or(Timestamp::MIN);
+            times.told = now;
+        }
+        times.told = times.told.max(now);
+        times
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Times> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn next(&self, full: Timestamp, now: Timestamp) -> Timestamp {
@@ -126,5 +174,41 @@ mod tests {
         pace.pause(at(1000));
         assert_eq!(pace.take(at(0)), Err(at(1000)));
         assert_eq!(turns(&pace, &[0, 500]), [1000, 1100]);
+    }
+    #[test]
+    fn a_clock_that_is_set_back_stops_nothing() {
+        let pace = Pace::new(Some(10.0), 1);
+        assert_eq!(
+            turns(&pace, &[7_200_000, 7_200_000]),
+            [7_200_000, 7_200_100]
+        );
+        assert_eq!(turns(&pace, &[0, 0, 1000]), [200, 300, 1000]);
+        // Nor does one that was paused.
+        pace.pause(at(5000));
+        assert_eq!(turns(&pace, &[1000]), [5000]);
+        assert_eq!(turns(&pace, &[-3_600_000]), [4100 - 3_600_000]);
+    }
+
+    #[test]
+    fn a_turn_is_kept_unless_the_clock_was_set_back() {
+        let pace = Pace::new(Some(10.0), 1);
+        assert_eq!(
+            turns(&pace, &[7_200_000, 7_200_000]),
+            [7_200_000, 7_200_100]
+        );
+        let turn = at(7_200_100);
+        assert_eq!(pace.keep(turn, at(7_200_050)), turn);
+        assert_eq!(pace.keep(turn, at(7_200_200)), turn);
+        assert_eq!(pace.keep(turn, at(0)), at(0));
+        assert_eq!(pace.turn(at(0)), at(100));
+    }
+
+    #[test]
+    fn those_who_ask_at_once_get_no_more_for_telling_their_times_in_any_order() {
+        let pace = Pace::new(Some(10.0), 1);
+        assert_eq!(
+            turns(&pace, &[1000, 900, 1000, 950]),
+            [1000, 1100, 1200, 1300]
+        );
     }
 }

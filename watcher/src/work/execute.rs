@@ -180,12 +180,12 @@ impl Task<'_> {
         let now = self.shared.clock.now();
         let mut ledger = self.shared.ledger();
         let entry = ledger.get_mut(&self.uid)?;
-        let turn = *entry.turn.get_or_insert_with(|| pace.turn(now));
-        let is_later = turn > now;
-        if !is_later {
-            entry.turn = None;
-        }
-        is_later.then_some(turn)
+        let turn = match entry.turn {
+            Some(turn) => pace.keep(turn, now),
+            None => pace.turn(now),
+        };
+        entry.turn = Some(turn).filter(|turn| *turn > now);
+        entry.turn
     }
 
     /// Says on the run's record, and on its result, that its end was not seen.
