@@ -12,6 +12,7 @@ mod connection;
 mod error;
 mod extensions;
 mod gate;
+mod heads;
 mod health;
 mod homes;
 mod in_process;

@@ -29,8 +29,14 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    conn_state::ConnState, gate::Source, lingering_socket, metrics::Open, throttle::Standing,
-    tls::Tls, write_timeout::WriteTimeout,
+    conn_state::ConnState,
+    gate::Source,
+    heads::{ConnHeads, Heads},
+    lingering_socket,
+    metrics::Open,
+    throttle::Standing,
+    tls::Tls,
+    write_timeout::WriteTimeout,
 };
 
 /// Idle time after which a connection of HTTP/1.1 that is drained is closed.
@@ -48,6 +54,7 @@ pub(super) struct ConnectionTask {
     pub(super) leave: CancellationToken,
     pub(super) open: Open,
     pub(super) standing: Standing,
+    pub(super) heads: Arc<Heads>,
 }
 
 impl ConnectionTask {
@@ -89,13 +96,16 @@ impl ConnectionTask {
         source: Option<Source>,
     ) {
         let state = Arc::new(ConnState::default());
+        let heads = Arc::new(ConnHeads::new(&self.heads));
         let service = TrackRequests {
             router: self.router,
             state: Arc::clone(&state),
             source,
             standing: self.standing.clone(),
+            heads: Arc::clone(&heads),
         };
-        let io = TokioIo::new(WriteTimeout::new(io, self.patience, Arc::clone(&state)));
+        let io = WriteTimeout::new(io, self.patience, Arc::clone(&state), heads);
+        let io = TokioIo::new(io);
         let connection = self
             .builder
             .serve_connection(io, TowerToHyperService::new(service));
@@ -156,6 +166,7 @@ struct TrackRequests {
     state: Arc<ConnState>,
     source: Option<Source>,
     standing: Standing,
+    heads: Arc<ConnHeads>,
 }
 
 impl<B> tower_service::Service<Request<B>> for TrackRequests
@@ -178,13 +189,17 @@ where
         let state = Arc::clone(&self.state);
         let is_two = request.version() == Version::HTTP_2;
         state.asked(is_two);
-        let taken = self.standing.request();
+        let (taken, heads) = (self.standing.request(), Arc::clone(&self.heads));
+        let on_its_way = heads.asked();
         let answer = self.standing.metered(self.router.call(request));
         answer
             .map(move |answer| {
-                if let Ok(answer) = &answer {
-                    taken.answered(answer.status(), answer.headers(), answer.extensions());
+                if let Ok(answer) = &answer
+                    && taken.answered(answer.status(), answer.headers(), answer.extensions())
+                {
+                    heads.know();
                 }
+                drop(on_its_way);
                 state.answered();
                 answer.map(|mut answer| {
                     if !is_two && state.is_unwanted() {

@@ -22,6 +22,7 @@ use tracing::Instrument as _;
 
 use super::{
     connection::ConnectionTask,
+    heads::Heads,
     listen::Listener,
     metrics::Connections,
     throttle::{Standing, Throttle},
@@ -165,13 +166,13 @@ impl Port {
     pub(super) async fn serve(self, listener: Listener, stop: CancellationToken) {
         let slots = Arc::new(Semaphore::new(self.limits.connections));
         let (open, leave) = (TaskTracker::new(), CancellationToken::new());
-        let throttle = Arc::new(Throttle::new());
+        let (throttle, heads) = (Arc::new(Throttle::new()), Arc::default());
         let taking = async {
             loop {
                 // Those who come while there is no slot wait in the queue of the system.
                 let slot = slot(&slots).await;
                 let stream = listener.next().await;
-                let line = self.line(&leave, &throttle);
+                let line = self.line(&leave, &throttle, &heads);
                 open.spawn(line.secured(stream, slot, self.tls.clone()));
             }
         };
@@ -181,7 +182,7 @@ impl Port {
         }
         for stream in listener.rest() {
             let (line, tls, slots) = (
-                self.line(&leave, &throttle),
+                self.line(&leave, &throttle, &heads),
                 self.tls.clone(),
                 Arc::clone(&slots),
             );
@@ -193,7 +194,12 @@ impl Port {
         open.wait().await;
     }
 
-    fn line(&self, leave: &CancellationToken, throttle: &Arc<Throttle>) -> ConnectionTask {
+    fn line(
+        &self,
+        leave: &CancellationToken,
+        throttle: &Arc<Throttle>,
+        heads: &Arc<Heads>,
+    ) -> ConnectionTask {
         ConnectionTask {
             builder: self.builder.clone(),
             router: self.router.clone(),
@@ -202,6 +208,7 @@ impl Port {
             leave: leave.clone(),
             open: self.metrics.open(),
             standing: Standing::new(throttle),
+            heads: Arc::clone(heads),
         }
     }
 }

@@ -125,12 +125,18 @@ impl Standing {
 pub(super) struct Request(Option<Standing>);
 
 impl Request {
-    /// The request was answered like this.
-    pub(super) fn answered(mut self, status: StatusCode, head: &HeaderMap, marks: &Extensions) {
+    /// The request was answered like this. Whether the standing is good then.
+    pub(super) fn answered(
+        mut self,
+        status: StatusCode,
+        head: &HeaderMap,
+        marks: &Extensions,
+    ) -> bool {
         let is_good = marks.get::<Known>().is_some() && is_accepted(status, head);
         if let Some(standing) = self.0.take() {
             standing.is_good.store(is_good, Ordering::Relaxed);
         }
+        is_good
     }
 }
 

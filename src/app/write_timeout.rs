@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-use super::conn_state::ConnState;
+use super::{conn_state::ConnState, heads::ConnHeads};
 
 /// A connection whose writes fail when its peer reads nothing for `patience`.
 #[derive(Debug)]
@@ -22,16 +22,23 @@ pub(super) struct WriteTimeout<I> {
     patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
     state: Arc<ConnState>,
+    heads: Arc<ConnHeads>,
 }
 
 impl<I> WriteTimeout<I> {
-    /// Wraps `io`; reads are noted in `state`.
-    pub(super) fn new(io: I, patience: Duration, state: Arc<ConnState>) -> Self {
+    /// Wraps `io`; reads are noted in `state`, and fail where `heads` have no room.
+    pub(super) fn new(
+        io: I,
+        patience: Duration,
+        state: Arc<ConnState>,
+        heads: Arc<ConnHeads>,
+    ) -> Self {
         Self {
             io,
             patience,
             waiting: None,
             state,
+            heads,
         }
     }
 
@@ -61,6 +68,11 @@ impl<I: AsyncRead + Unpin> AsyncRead for WriteTimeout<I> {
         let read = Pin::new(&mut self.io).poll_read(cx, buffer);
         if let Some(new @ [_, ..]) = buffer.filled().get(before..) {
             self.state.heard(new);
+            if !self.heads.have_room(new.len()) {
+                return Poll::Ready(Err(io::Error::other(
+                    "heads that are not whole take all memory there is for them",
+                )));
+            }
         }
         read
     }
@@ -109,7 +121,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_takes_nothing_is_given_up_and_one_that_is_slow_is_not() {
         let (near, mut far) = tokio::io::duplex(4);
-        let mut near = WriteTimeout::new(near, Duration::from_secs(10), Arc::default());
+        let mut near = WriteTimeout::new(
+            near,
+            Duration::from_secs(10),
+            Arc::default(),
+            Arc::default(),
+        );
         near.write_all(b"1234").await.unwrap();
         let slow = tokio::spawn(async move {
             for _ in 0..3 {

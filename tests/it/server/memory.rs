@@ -5,6 +5,7 @@
 use std::{
     io::{BufRead as _, BufReader},
     process::{Child, Stdio},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -15,7 +16,11 @@ use hindsight_proto::{
 };
 use hyper::Request;
 use serde_json::Value;
-use tokio::task::JoinSet;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    task::JoinSet,
+};
 use tonic::Code;
 
 use super::users;
@@ -231,6 +236,38 @@ async fn what_strangers_send_takes_no_memory() {
         sent.push(framed(0, &[0; 100]), SOON).await;
         sent.reset();
     }
+    server.store("bob", "r", b"{}".to_vec()).await;
+    server.is_small();
+}
+
+#[tokio::test]
+async fn heads_that_never_end_are_cut_off_before_they_fill_the_memory() {
+    let database = Database::sqlite();
+    let server = Process::start(&database, &[]);
+    let head = format!(
+        "GET /healthz HTTP/1.1\r\nhost: h\r\nx: {}",
+        "a".repeat(400 << 10)
+    );
+    let head: Arc<[u8]> = head.into_bytes().into();
+    let mut sending = JoinSet::new();
+    for _ in 0..400 {
+        let mut stream = TcpStream::connect(&server.address).await.unwrap();
+        let head = Arc::clone(&head);
+        sending.spawn(async move {
+            let sent = stream.write_all(&head).await;
+            // Nothing is answered before the head ends.
+            let mut answer = [0];
+            let end = stream.read(&mut answer);
+            sent.is_err() || tokio::time::timeout(SOON, end).await.is_ok()
+        });
+    }
+    let cut = sending
+        .join_all()
+        .await
+        .into_iter()
+        .filter(|cut| *cut)
+        .count();
+    assert!(cut > 250, "{cut} of 400 are cut off; some 80 have room");
     server.store("bob", "r", b"{}".to_vec()).await;
     server.is_small();
 }
