@@ -215,7 +215,7 @@ pub(super) async fn a_result_that_went_while_its_file_was_written_is_in_no_file(
 pub(super) async fn a_file_that_is_erased_while_it_is_written_is_not_left(world: World) {
     let given = Given::with(&world, &["a/results/1"]).await;
     let index = Disturbed::new(&given.index);
-    let archive = Archive::new(Arc::clone(&given.bucket), index.clone());
+    let archive = Archive::new(Arc::clone(&given.bucket), Arc::clone(&index) as _);
     let (begun, known) = std::sync::mpsc::channel();
     let (eraser, noted) = (given.archive.clone(), Arc::clone(&given.index));
     index.after_begun(async move {
@@ -380,7 +380,7 @@ pub(super) async fn what_comes_back_from_a_file_meanwhile_is_in_answers_about_it
     let index = Disturbed::new(&given.index);
     let tiers = Tiers::new(
         Arc::clone(&given.store),
-        Archive::new(Arc::clone(&given.bucket), index.clone()),
+        Archive::new(Arc::clone(&given.bucket), Arc::clone(&index) as _),
     );
     let comes_back = async || {
         given.move_to_file(&["a/results/1"]).await;
@@ -426,7 +426,7 @@ pub(super) async fn a_sum_about_a_result_is_whole_while_its_file_is_written_agai
     let disturbed = Disturbed::new(&given.index);
     let tiers = Tiers::new(
         Arc::clone(&given.store),
-        Archive::new(Arc::clone(&given.bucket), disturbed.clone()),
+        Archive::new(Arc::clone(&given.bucket), Arc::clone(&disturbed) as _),
     );
     let index = Arc::clone(&given.index);
     disturbed.before_sum(async move {
