@@ -110,19 +110,19 @@ impl App {
                 Some((listener, addr))
             }
         };
-        let (spool, left) = match &config.spool {
-            None => (None, Vec::new()),
+        let refuse = |source| Error::Spool { source };
+        let spool = match &config.spool {
+            None => None,
             Some(spool) => {
-                let (spool, left) = Spool::open(spool.dir.clone(), spool.limit)
-                    .map_err(|source| Error::Spool { source })?;
-                (Some(Arc::new(spool)), left)
+                let spool = Spool::open(spool.dir.clone(), spool.limit);
+                Some(Arc::new(spool.map_err(refuse)?))
             }
         };
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry);
         let cluster = Cluster::new(client, config.namespace.clone());
         let shared = Arc::new(Shared::new(config, cluster, sink, clock, metrics, spool));
-        shared.replay(left);
+        shared.replay().map_err(refuse)?;
         Ok(Self {
             shared,
             registry: Arc::new(registry),

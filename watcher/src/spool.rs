@@ -6,7 +6,6 @@
 //! all calls block.
 
 use std::{
-    collections::HashMap,
     fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
@@ -78,12 +77,12 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// Opens a directory, and makes it if need be. Returns what is in it as well; what is
-    /// damaged is moved aside and said.
+    /// Opens a directory, and makes it if need be. What is damaged in it is moved aside and said. States
+    /// are read one at a time, because those of a long outage may be more than fits into memory.
     ///
     /// # Errors
     /// If it cannot be read or written, or another watcher uses it.
-    pub(crate) fn open(dir: PathBuf, limit: u64) -> Result<(Self, Vec<Value>), Error> {
+    pub(crate) fn open(dir: PathBuf, limit: u64) -> Result<Self, Error> {
         let refuse = |source| Error::Io {
             path: dir.clone(),
             source,
@@ -95,7 +94,6 @@ impl Spool {
             fs::TryLockError::Error(source) => refuse(source),
         })?;
         let mut index = Index::default();
-        let mut states: HashMap<Uid, Value> = HashMap::new();
         for file in fs::read_dir(&dir).map_err(refuse)? {
             let path = file.map_err(refuse)?.path();
             let name = path
@@ -122,28 +120,23 @@ impl Spool {
                 version: version(&state),
                 digest: Digest::of(&state),
             };
-            match index.insert(uid.clone(), kept) {
-                Inserted::Outdated => {}
-                Inserted::Newest(old) => {
-                    states.insert(uid, state);
-                    if let Some(old) = old {
-                        fs::remove_file(dir.join(old.name)).map_err(refuse)?;
-                    }
-                    continue;
+            match index.insert(uid, kept) {
+                Inserted::Outdated => fs::remove_file(&path).map_err(refuse)?,
+                Inserted::Newest(Some(old)) => {
+                    fs::remove_file(dir.join(old.name)).map_err(refuse)?;
                 }
+                Inserted::Newest(None) => {}
             }
-            fs::remove_file(&path).map_err(refuse)?;
         }
         let lines = LineSpool::open(&dir, limit).map_err(refuse)?;
-        let spool = Self {
+        Ok(Self {
             dir,
             limit,
             index: Mutex::new(index),
             lines,
             written: Condvar::new(),
             _lock: lock,
-        };
-        Ok((spool, states.into_values().collect()))
+        })
     }
 
     /// Keeps the state of a run, in place of an older one. When it returns, that is durable.
@@ -199,24 +192,39 @@ impl Spool {
     /// # Errors
     /// If the system does not let us read it. It may a moment later.
     pub(crate) fn get(&self, uid: &Uid) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.kept(uid)?.map(|(bytes, _)| bytes))
+    }
+
+    /// The same as an object.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub(crate) fn state(&self, uid: &Uid) -> Result<Option<Value>, Error> {
+        Ok(self.kept(uid)?.map(|(_, state)| state))
+    }
+
+    fn kept(&self, uid: &Uid) -> Result<Option<(Vec<u8>, Value)>, Error> {
         let Some(name) = self.lock().files.get(uid).map(|kept| kept.name.clone()) else {
             return Ok(None);
         };
         let path = self.dir.join(&name);
-        match fs::read(&path) {
-            Ok(bytes) if read(&name, &bytes).is_some() => Ok(Some(bytes)),
-            Ok(_) => {
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                warn!("`{}` is not there any more", path.display());
+                return Ok(None);
+            }
+            Err(source) => return Err(Error::Read { path, source }),
+        };
+        match read(&name, &bytes) {
+            Some((_, state)) => Ok(Some((bytes, state))),
+            None => {
                 if let Err(error) = set_aside(&self.dir, &path) {
                     warn!("`{}` cannot be moved aside: {error}", path.display());
                 }
                 self.lock().remove(uid);
                 Ok(None)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                warn!("`{}` is not there any more", path.display());
-                Ok(None)
-            }
-            Err(source) => Err(Error::Read { path, source }),
         }
     }
 

@@ -16,8 +16,15 @@ fn put(spool: &Spool, state: &Value) -> Result<(), Error> {
     spool.put(&uid, state, state.to_string().as_bytes())
 }
 
-fn open(dir: &Path) -> (Spool, Vec<Value>) {
+fn open(dir: &Path) -> Spool {
     Spool::open(dir.to_owned(), 1000).unwrap()
+}
+
+fn states(spool: &Spool) -> Vec<Value> {
+    let uids = spool.uids().into_iter();
+    let mut states: Vec<Value> = uids.filter_map(|uid| spool.state(&uid).unwrap()).collect();
+    states.sort_by_key(ToString::to_string);
+    states
 }
 
 fn files(dir: &Path) -> Vec<String> {
@@ -33,15 +40,14 @@ fn files(dir: &Path) -> Vec<String> {
 #[test]
 fn what_is_put_is_there_after_a_restart_in_its_newest_state() {
     let dir = tempfile::tempdir().unwrap();
-    let (spool, before) = open(dir.path());
-    assert!(before.is_empty());
+    let spool = open(dir.path());
+    assert!(states(&spool).is_empty());
     for one in [state("a", 1), state("a", 3), state("a", 2), state("b", 1)] {
         put(&spool, &one).unwrap();
     }
     drop(spool);
-    let (spool, mut after) = open(dir.path());
-    after.sort_by_key(ToString::to_string);
-    assert_eq!(after, [state("a", 3), state("b", 1)]);
+    let spool = open(dir.path());
+    assert_eq!(states(&spool), [state("a", 3), state("b", 1)]);
     assert_eq!(
         spool.get(&"a".into()).unwrap().unwrap(),
         state("a", 3).to_string().as_bytes()
@@ -56,7 +62,7 @@ fn what_is_put_is_there_after_a_restart_in_its_newest_state() {
 #[test]
 fn what_is_stored_is_removed_unless_a_later_state_is_kept() {
     let dir = tempfile::tempdir().unwrap();
-    let (spool, _) = open(dir.path());
+    let spool = open(dir.path());
     let ended = |version| {
         let mut ended = state("a", version);
         ended["status"] = json!("ended");
@@ -78,7 +84,7 @@ fn what_is_stored_is_removed_unless_a_later_state_is_kept() {
 #[test]
 fn no_more_is_kept_than_was_agreed() {
     let dir = tempfile::tempdir().unwrap();
-    let (spool, _) = Spool::open(dir.path().to_owned(), 120).unwrap();
+    let spool = Spool::open(dir.path().to_owned(), 120).unwrap();
     put(&spool, &state("a", 1)).unwrap();
     put(&spool, &state("b", 1)).unwrap();
     assert!(matches!(
@@ -93,7 +99,7 @@ fn no_more_is_kept_than_was_agreed() {
 #[test]
 fn what_is_damaged_is_moved_aside_and_what_was_being_written_is_dropped() {
     let dir = tempfile::tempdir().unwrap();
-    let (spool, _) = open(dir.path());
+    let spool = open(dir.path());
     put(&spool, &state("a", 1)).unwrap();
     put(&spool, &state("b", 1)).unwrap();
     let damaged = files(dir.path())[0].clone();
@@ -101,8 +107,8 @@ fn what_is_damaged_is_moved_aside_and_what_was_being_written_is_dropped() {
     fs::write(dir.path().join(&damaged), "{\"metadata\"").unwrap();
     fs::write(dir.path().join(".half"), "{").unwrap();
     fs::write(dir.path().join("notes.txt"), "not ours").unwrap();
-    let (spool, states) = open(dir.path());
-    assert_eq!((states.len(), spool.size().0), (1, 1));
+    let spool = open(dir.path());
+    assert_eq!((states(&spool).len(), spool.size().0), (1, 1));
     assert_eq!(
         files(&dir.path().join("corrupt")),
         [damaged, "notes.txt".to_owned()]
@@ -113,7 +119,7 @@ fn what_is_damaged_is_moved_aside_and_what_was_being_written_is_dropped() {
 #[test]
 fn what_is_damaged_later_is_noticed_when_it_is_read() {
     let dir = tempfile::tempdir().unwrap();
-    let (spool, _) = open(dir.path());
+    let spool = open(dir.path());
     put(&spool, &state("a", 1)).unwrap();
     fs::write(dir.path().join(&files(dir.path())[0]), "").unwrap();
     assert_eq!(spool.get(&"a".into()).unwrap(), None);
@@ -124,7 +130,7 @@ fn what_is_damaged_later_is_noticed_when_it_is_read() {
 #[test]
 fn a_directory_serves_one_watcher() {
     let dir = tempfile::tempdir().unwrap();
-    let (_spool, _) = open(dir.path());
+    let _spool = open(dir.path());
     let second = Spool::open(dir.path().to_owned(), 1000);
     assert!(matches!(second, Err(Error::InUse { .. })));
     let file = dir.path().join("file");
@@ -135,7 +141,7 @@ fn a_directory_serves_one_watcher() {
 #[test]
 fn a_state_that_is_put_by_several_at_once_is_kept() {
     let dir = tempfile::tempdir().unwrap();
-    let (spool, _) = Spool::open(dir.path().to_owned(), 1 << 20).unwrap();
+    let spool = Spool::open(dir.path().to_owned(), 1 << 20).unwrap();
     for n in 0..50 {
         let uid = format!("u{n}");
         let run = state(&uid, 1);

@@ -53,9 +53,18 @@ impl Shared {
 
     /// Takes up what an earlier watcher left behind. Whether these runs are still in the
     /// cluster is not known before it was listed.
-    pub(crate) fn replay(&self, states: Vec<Value>) {
-        let count = states.len();
-        for state in states {
+    ///
+    /// # Errors
+    /// If a state cannot be read.
+    pub(crate) fn replay(&self) -> Result<(), spool::Error> {
+        let Some(spool) = &self.server.spool else {
+            return Ok(());
+        };
+        let uids = spool.uids();
+        for uid in &uids {
+            let Some(state) = spool.state(uid)? else {
+                continue;
+            };
             let view = self.view(&state);
             let (Some(kind), Some(uid)) = (view.known_kind(), view.uid()) else {
                 error!("spooled object of an unknown kind; it stays in the spool");
@@ -76,9 +85,11 @@ impl Shared {
                 self.push(&uid, Work::gone());
             }
         }
-        if count > 0 {
+        if !uids.is_empty() {
+            let count = uids.len();
             warn!("{count} runs found in the spool; storing them");
         }
+        Ok(())
     }
 }
 

@@ -3,13 +3,13 @@
 use super::*;
 
 fn on_disk(folder: &std::path::Path) -> OnDisk {
-    let (spool, _left) = Spool::open(folder.to_owned(), 1 << 20).unwrap();
+    let spool = Spool::open(folder.to_owned(), 1 << 20).unwrap();
     OnDisk::new(Arc::new(spool), AppendLogRequest::default())
 }
 
 /// The numbers of the lines that another watcher finds.
 fn found(folder: &std::path::Path) -> Vec<i64> {
-    let (spool, _left) = Spool::open(folder.to_owned(), 1 << 20).unwrap();
+    let spool = Spool::open(folder.to_owned(), 1 << 20).unwrap();
     let files = spool.lines().left().into_iter();
     let calls = files.flat_map(|file| spool.lines().read(file));
     let lines = calls.filter_map(|call| call.lines);
