@@ -38,6 +38,7 @@ pub(super) async fn read(shared: Arc<Shared>, source: Arc<Source>) {
     loop {
         match reader.attempt().await {
             Next::Again(wait) => sleep(wait).await,
+            Next::Later(wait) => return shared.logs.later(&source, Instant::now() + wait),
             Next::Seal => {
                 source.outbox.end();
                 spool(&source).await;
@@ -67,6 +68,8 @@ struct Reader<'s> {
 enum Next {
     /// It is not at its end; another attempt goes on from where it is.
     Again(Duration),
+    /// The cluster refuses it; others are read meanwhile.
+    Later(Duration),
     /// It was read to its end, and nothing follows.
     Seal,
     /// The server holds something else than was assumed.
@@ -180,7 +183,7 @@ impl Reader<'_> {
                 if *code == 403 && self.shared.logs.denied(true) {
                     warn!("logs are not read; allow get of pods/log: {error}");
                 }
-                Next::Again(tuning.rare_retry)
+                Next::Later(tuning.rare_retry)
             }
             ClusterError::Passing { retry_after, .. } => {
                 let wait = tuning.retry.after(self.failures);

@@ -167,10 +167,16 @@ impl Board {
         }
     }
 
+    /// A source cannot be read before `at`. Until then it has no reader.
+    pub(crate) fn later(&self, source: &Source, at: Instant) {
+        self.state().later.insert((at, source.id));
+    }
+
     /// How many bytes may wait to be sent of each source that is read.
     pub(crate) fn share(&self) -> usize {
-        let readers = self.state().taken.len().max(1);
-        (HELD / readers).clamp(*SHARE.start(), *SHARE.end())
+        let state = self.state();
+        let readers = state.taken.len().saturating_sub(state.later.len());
+        (HELD / readers.max(1)).clamp(*SHARE.start(), *SHARE.end())
     }
 
     /// A source has lines to send.

@@ -1,6 +1,7 @@
 //! Logs of containers are stored: each line once, in order, and what is missing is said.
 
 mod chaos;
+mod denied;
 mod ends;
 mod holding;
 mod memory;
@@ -79,11 +80,17 @@ pub(super) fn finish(world: &World, name: &str) {
 
 /// A run ends.
 pub(super) fn finish_run(world: &World, name: &str) {
+    let status = finished(name);
+    world.merge("tekton.dev", "taskruns", name, json!({"status": status}));
+}
+
+/// The status of a run whose step ended.
+pub(super) fn finished(name: &str) -> Value {
     let mut status = done();
     status["podName"] = format!("{name}-pod").into();
     let ran = json!({"exitCode": 0, "containerID": "c"});
     status["steps"] = json!([{"container": "step-a", "terminated": ran}]);
-    world.merge("tekton.dev", "taskruns", name, json!({"status": status}));
+    status
 }
 
 pub(super) fn logs(world: &World) -> &LogStore {

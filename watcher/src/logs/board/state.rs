@@ -1,7 +1,7 @@
 //! The memory itself, and what follows from each piece of news.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -49,8 +49,10 @@ pub(super) struct State {
     pub(super) unasked: VecDeque<Uid>,
     pub(super) sources: HashMap<u64, Arc<Source>>,
     pub(super) queues: Queues,
-    /// Sources that a reader has.
+    /// Sources that a reader has, or had.
     pub(super) taken: HashSet<u64>,
+    /// Those of them that wait for a time to be read again.
+    pub(super) later: BTreeSet<(Instant, u64)>,
     next_id: u64,
 }
 
@@ -114,6 +116,7 @@ impl State {
             sources: HashMap::new(),
             queues: Queues::default(),
             taken: HashSet::new(),
+            later: BTreeSet::new(),
             next_id: 0,
         }
     }
@@ -126,6 +129,7 @@ impl State {
         self.sources.clear();
         self.queues = Queues::default();
         self.taken.clear();
+        self.later.clear();
         self.unasked.clear();
         self.listed.clear();
         for pod in self.pods.values_mut() {
@@ -416,7 +420,22 @@ impl State {
         }
     }
 
+    /// Sources that may be read again wait for a reader.
+    fn retry(&mut self, now: Instant, ground: &Ground) {
+        while let Some((at, id)) = self.later.first().copied()
+            && at <= now
+        {
+            self.later.pop_first();
+            if self.taken.remove(&id)
+                && let Some(source) = self.sources.get(&id)
+            {
+                self.queues.put(id, source.seen(), ground.follows);
+            }
+        }
+    }
+
     pub(super) fn tick(&mut self, now: Instant, ground: &Ground) -> Vec<Uid> {
+        self.retry(now, ground);
         let mut woken = Vec::new();
         let mut ended = Vec::new();
         for (uid, run) in &mut self.open {

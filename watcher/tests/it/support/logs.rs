@@ -104,7 +104,18 @@ fn split(text: &[u8]) -> Vec<Vec<u8>> {
 
 /// All logs; clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LogStore(Arc<Mutex<BTreeMap<Key, Stored>>>, Arc<AtomicUsize>);
+pub(crate) struct LogStore(
+    Arc<Mutex<BTreeMap<Key, Stored>>>,
+    Arc<AtomicUsize>,
+    Arc<Mutex<Denied>>,
+);
+
+/// A parent whose logs may not be read, and how often one was asked for.
+#[derive(Debug, Default)]
+struct Denied {
+    parent: Option<&'static str>,
+    count: usize,
+}
 
 impl LogStore {
     /// What is stored of a container, by the name of its pod.
@@ -132,6 +143,27 @@ impl LogStore {
     /// Refuses lines above so many bytes in all.
     pub(crate) fn bound(&self, bytes: usize) {
         self.1.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Denies the logs of one parent, or of none.
+    pub(crate) fn deny(&self, parent: Option<&'static str>) {
+        self.2.lock().unwrap().parent = parent;
+    }
+
+    /// How often a log was denied.
+    pub(crate) fn denials(&self) -> usize {
+        self.2.lock().unwrap().count
+    }
+
+    /// Refuses a log of the parent that is denied.
+    pub(crate) fn check(&self, log: &str) -> Result<(), Status> {
+        let mut denied = self.2.lock().unwrap();
+        let parent = log.split_once("/results/").map(|(parent, _)| parent);
+        if denied.parent.is_some() && parent == denied.parent {
+            denied.count += 1;
+            return Err(Status::permission_denied("get logs"));
+        }
+        Ok(())
     }
 
     fn has_room(&self, logs: &BTreeMap<Key, Stored>, message: &AppendLogRequest) -> bool {

@@ -95,6 +95,9 @@ impl MemorySink {
             Code::FailedPrecondition => {
                 refuse("FAILED_PRECONDITION", status.message(), Severity::Passing)
             }
+            Code::PermissionDenied => {
+                refuse("PERMISSION_DENIED", status.message(), Severity::Denied)
+            }
             Code::ResourceExhausted => {
                 refuse("RESOURCE_EXHAUSTED", status.message(), Severity::Passing)
             }
@@ -283,7 +286,7 @@ impl Sink for MemorySink {
     }
 
     async fn describe_log(&self, log: &str) -> Result<Vec<LogContainer>, SinkError> {
-        self.log(|logs| Ok(logs.describe(log)))
+        self.log(|logs| logs.check(log).map(|()| logs.describe(log)))
     }
 
     async fn log_times(
