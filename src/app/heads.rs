@@ -14,7 +14,7 @@ const FREE: usize = 8 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Heads(AtomicUsize);
 
-/// The heads of one connection.
+/// What a connection read of heads, and whether that counts.
 #[derive(Debug, Default)]
 pub(super) struct ConnHeads {
     all: Arc<Heads>,

@@ -5,10 +5,7 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use hindsight_run::json;
 
-use super::{
-    Engine, Error,
-    list::{first_row, run_low_priority},
-};
+use super::{Engine, Error, list::run_low_priority};
 use hindsight_filter::model::ResultPattern;
 use hindsight_filter::{
     Filter, Order,
@@ -43,7 +40,7 @@ impl Engine {
         let query = ListQuery {
             limit: LOOKED_AT,
             max_bytes: Some(MOST_BYTES),
-            ..first_row(scope, split.condition, Order::newest_first(), Priority::Low)
+            ..ListQuery::first_row(scope, split.condition, Order::newest_first(), Priority::Low)
         };
         let engine = self.clone();
         let work = async move {

@@ -4,12 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Engine, Error,
-    filter_batch::TURN,
-    list::{first_row, run_low_priority},
-    scan::MOST_ROWS,
-};
+use super::{Engine, Error, filter_batch::TURN, list::run_low_priority, scan::MOST_ROWS};
 use hindsight_filter::measure::{Group, Key, Tally};
 use hindsight_filter::model::{Record, ResultPattern};
 use hindsight_filter::{
@@ -19,7 +14,7 @@ use hindsight_filter::{
 };
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
-use hindsight_storage::{AggregateQuery, GroupKey, Listed, Priority, Store, Summed};
+use hindsight_storage::{AggregateQuery, GroupKey, ListQuery, Listed, Priority, Store, Summed};
 
 /// What is asked of records in groups.
 #[derive(Debug, Clone)]
@@ -99,7 +94,7 @@ impl Engine {
     ) -> Result<Vec<Group>, Error> {
         let mut tally = Tally::new(query.shape());
         let (scope, condition) = (query.scope.clone(), query.condition.clone());
-        let rows = first_row(scope, condition, Order::newest_first(), query.priority);
+        let rows = ListQuery::first_row(scope, condition, Order::newest_first(), query.priority);
         let mut scan = self.scan::<Record>(filter, residual, rows);
         let mut state = (keys, query);
         while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {

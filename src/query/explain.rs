@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    Engine, Error, List,
-    list::{first_row, run_low_priority},
-};
+use super::{Engine, Error, List, list::run_low_priority};
 use hindsight_filter::model::Resource;
 use hindsight_storage::{Estimate, ListQuery, Plan, Priority};
 
@@ -79,7 +76,7 @@ impl Engine {
         let asked = split.condition.to_string();
         let query = ListQuery {
             limit: list.size,
-            ..first_row(list.scope, split.condition, list.order, Priority::Low)
+            ..ListQuery::first_row(list.scope, split.condition, list.order, Priority::Low)
         };
         let budget = self.scan_budget();
         let store = Arc::clone(self.store());

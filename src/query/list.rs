@@ -7,10 +7,10 @@ use tracing::Instrument as _;
 use super::{Error, Tokens, item::Item, scan::Scan, token::Binding};
 use hindsight_access::budget::{QuotaExceeded, QuotaGuard};
 use hindsight_filter::model::{Record, Resource, ResultPattern, RunResult};
-use hindsight_filter::{Filter, Order, Split, condition::Condition};
+use hindsight_filter::{Filter, Order, Split};
 use hindsight_runtime::low_priority;
 use hindsight_storage as storage;
-use hindsight_storage::{ListQuery, Listed, Priority, Projection, RecordColumns, Store};
+use hindsight_storage::{ListQuery, Listed, Priority, RecordColumns, Store};
 
 /// A page of more rows is expensive, as is one whose rows are filtered here.
 pub const LARGE_PAGE: u32 = 200;
@@ -187,7 +187,7 @@ impl Engine {
         let query = ListQuery {
             after,
             bodies: list.payloads || split.residual,
-            ..first_row(list.scope, split.condition, list.order.clone(), priority)
+            ..ListQuery::first_row(list.scope, split.condition, list.order.clone(), priority)
         };
         let mut scan = self.scan::<T>(&list.filter, split.residual, query);
         let mut items = Vec::new();
@@ -298,26 +298,6 @@ impl Engine {
     ) -> Scan<'_, T> {
         let filter = residual.then(|| Arc::clone(filter));
         Scan::new(&*self.store, &self.quota, filter, query, self.scan_budget)
-    }
-}
-
-/// Asks for the first row of a list, with its payload.
-pub(super) fn first_row(
-    scope: ResultPattern,
-    condition: Condition,
-    order: Order,
-    priority: Priority,
-) -> ListQuery {
-    ListQuery {
-        scope,
-        condition,
-        order,
-        after: None,
-        limit: NonZeroU32::MIN,
-        bodies: true,
-        max_bytes: None,
-        projection: Projection::ALL,
-        priority,
     }
 }
 

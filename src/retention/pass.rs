@@ -345,7 +345,7 @@ impl Pass {
         loop {
             let query = ListQuery {
                 after,
-                ..query(pattern(&result.name))
+                ..query((&result.name).into())
             };
             let page = self.of.source.store.list_columns(&query).await;
             let page = page.map_err(failed)?;
@@ -443,13 +443,6 @@ fn failed(error: StoreError) -> Failed {
             Failed::One(what.clone(), report(&error))
         }
         _ => Failed::All(error.into()),
-    }
-}
-
-fn pattern(name: &ResultName) -> ResultPattern {
-    ResultPattern {
-        parent: ParentPattern::Exact(name.parent().clone()),
-        id: Some(name.id().to_owned()),
     }
 }
 

@@ -236,12 +236,7 @@ impl Service {
         Ok(found)
     }
 
-    /// What is stored of a run, or else what another system has, at the expense of no one.
-    async fn sources_anywhere(&self, run: &RecordName) -> Result<Anywhere, Error> {
-        self.sources_for(&QuotaGuard::default(), run).await
-    }
-
-    /// The same, at the expense of `quota`.
+    /// What is stored of a run, or else what another system has, at the expense of `quota`.
     async fn sources_for(&self, quota: &QuotaGuard, run: &RecordName) -> Result<Anywhere, Error> {
         let mut anywhere = Anywhere {
             sources: self.logs.store.logs(run).await?,

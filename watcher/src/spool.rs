@@ -40,10 +40,10 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// A state cannot be read now.
+    /// The file of a state cannot be read now. It may be a moment later.
     #[error("`{}` cannot be read", path.display())]
     Read {
-        /// The file of the state.
+        /// The file, in the directory that --spool names.
         path: PathBuf,
         /// What the system says.
         #[source]
@@ -195,7 +195,7 @@ impl Spool {
         Ok(self.kept(uid)?.map(|(bytes, _)| bytes))
     }
 
-    /// The same as an object.
+    /// What [`Self::get`] gives, as an object.
     ///
     /// # Errors
     /// As [`Self::get`].

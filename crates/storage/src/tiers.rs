@@ -18,10 +18,9 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 use hindsight_filter::{
-    Order,
-    condition::{Ability, Column, Condition, Is, Test, Value},
+    condition::{Ability, Column, Test},
     measure::Group,
-    model::{ParentPattern, Record, RecordName, Resource, ResultName, ResultPattern, RunResult},
+    model::{ParentPattern, Record, RecordName, Resource, ResultName, RunResult},
 };
 
 pub use self::{
@@ -30,7 +29,7 @@ pub use self::{
 };
 use crate::seam::{
     AggregateQuery, Batch, Change, EncodedRecord, Error, FeedPage, FeedPosition, Hold, ListQuery,
-    Listed, Plan, Priority, Projection, RecordColumns, Store, StoreParts,
+    Listed, Plan, Priority, RecordColumns, Store, StoreParts,
 };
 
 /// A store over another one, and over an archive of records that were moved from it.
@@ -77,25 +76,7 @@ impl Store for Tiers {
         if let Some(record) = self.store.record(name).await? {
             return Ok(Some(record));
         }
-        let result = name.result();
-        let query = ListQuery {
-            scope: ResultPattern {
-                parent: ParentPattern::Exact(result.parent().clone()),
-                id: Some(result.id().to_owned()),
-            },
-            condition: Condition::Test(Test {
-                column: Column::RecordId,
-                is: Is::Equal(Value::Text(name.id().to_owned())),
-                negated: false,
-            }),
-            order: Order::newest_first(),
-            after: None,
-            limit: NonZeroU32::MIN,
-            bodies: true,
-            max_bytes: None,
-            projection: Projection::ALL,
-            priority: Priority::Normal,
-        };
+        let query = ListQuery::of_record(name, Priority::Normal);
         let found = self.list(&query).await?;
         Ok(found.into_iter().next().map(|listed| listed.item))
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{Parent, ParseNameError, result, segment};
+use super::{Parent, ParseNameError, ResultName, result, segment};
 
 /// The parents a list covers (AIP-159).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,6 +41,16 @@ pub struct ResultPattern {
     pub parent: ParentPattern,
     /// The last part of the result's name; `None` covers every result.
     pub id: Option<String>,
+}
+
+/// This result alone.
+impl From<&ResultName> for ResultPattern {
+    fn from(name: &ResultName) -> Self {
+        Self {
+            parent: ParentPattern::Exact(name.parent().clone()),
+            id: Some(name.id().to_owned()),
+        }
+    }
 }
 
 impl FromStr for ResultPattern {

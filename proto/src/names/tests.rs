@@ -85,4 +85,6 @@ fn a_dash_is_a_pattern_in_either_half() {
     );
     let one: ResultPattern = "ns/results/r".parse().unwrap();
     assert_eq!(one.to_string(), "ns/results/r");
+    let name: ResultName = "ns/results/r".parse().unwrap();
+    assert_eq!(ResultPattern::from(&name), one);
 }

@@ -13,7 +13,6 @@ const EACH: &str = "#";
 /// Why a JSON text has no parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unwritten {
-    /// It is no JSON.
     NotJson,
     /// They take more bytes than there is room for: a path may lead to what another one leads to.
     TooLarge,

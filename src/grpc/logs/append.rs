@@ -93,11 +93,11 @@ fn known(arrival: &Arrival) -> RequestContext {
     }))
 }
 
-/// Messages that are stored together.
+/// Messages that are stored in one call of the service, in the order in which they came.
 #[derive(Default)]
 struct Batch {
     asks: Vec<AppendAsk>,
-    /// The memory that they take.
+    /// Set aside for their texts until they are stored.
     rooms: Vec<MemoryPermit>,
     bytes: usize,
 }

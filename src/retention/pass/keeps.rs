@@ -5,7 +5,7 @@ use hindsight_filter::model::Record;
 use hindsight_run::{View, json};
 use hindsight_storage::ListQuery;
 
-use super::{Failed, Pass, failed, pattern, query};
+use super::{Failed, Pass, failed, query};
 use crate::retention::version::Whole;
 
 /// The annotation that keeps a result: its own, or that of the object of a run in it.
@@ -40,7 +40,7 @@ impl Pass {
                 after,
                 bodies: true,
                 max_bytes: Some(BYTES),
-                ..query(pattern(&result.name))
+                ..query((&result.name).into())
             };
             let page = self.of.source.store.list_records(&query).await;
             let page = page.map_err(failed)?;

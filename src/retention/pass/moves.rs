@@ -89,11 +89,11 @@ impl Pass {
         results: Vec<(Moving, Deletion)>,
     ) -> Result<(), Failed> {
         let (moving, due): (Vec<_>, Vec<_>) = results.into_iter().unzip();
-        let (began, count) = (Instant::now(), due.len());
+        let began = Instant::now();
         let now = self.of.source.clock.now();
         let changes = archive.write(moving, now).await.map_err(failed)?;
         self.rest(began.elapsed()).await;
-        let (mut moved, mut file) = (0, None);
+        let (mut lost, mut file) = (due.len() - changes.len(), None);
         for (change, due) in changes.into_iter().zip(due) {
             if let Change::ArchiveResult { file: into, .. } = &change {
                 file = Some(*into);
@@ -101,9 +101,11 @@ impl Pass {
             let began = Instant::now();
             match self.of.source.store.commit(&change.into()).await {
                 Ok(()) => {}
-                Err(StoreError::Stale { .. } | StoreError::Missing(_)) => continue,
+                Err(StoreError::Stale { .. } | StoreError::Missing(_)) => {
+                    lost += 1;
+                    continue;
+                }
                 Err(error @ StoreError::TooSlow { .. }) => {
-                    moved += 1;
                     let failed = Failed::One(due.name.to_string(), report(&error));
                     self.survive(Err(failed)).map_err(Failed::All)?;
                     continue;
@@ -111,13 +113,11 @@ impl Pass {
                 Err(error) => return Err(failed(error)),
             }
             let took = began.elapsed();
-            moved += 1;
             self.totals.archived += 1;
             self.of.metrics.archived(&due.policy);
             self.told.send(due).await.unwrap_or_default();
             self.rest(took).await;
         }
-        let lost = count - moved;
         self.totals.lost += lost as u64;
         match file {
             // What was purged since it was read is in no file.

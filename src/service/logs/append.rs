@@ -83,11 +83,11 @@ impl AppendAsk {
 #[derive(Debug, Default)]
 struct Round {
     appends: Vec<LogAppend>,
-    /// Sources that end with it.
+    /// Sources that are sealed after the lines of all are appended.
     seals: Vec<LogKey>,
 }
 
-/// What came of a round.
+/// What a round did, for the answer and for the audit log.
 #[derive(Debug, Default)]
 struct Appended {
     /// What is stored of each source.

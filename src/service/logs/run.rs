@@ -1,9 +1,6 @@
 //! What is read of the record of a run: its payload, at the expense of the caller, or columns alone.
 
-use std::num::NonZeroU32;
-
-use hindsight_filter::Order;
-use hindsight_filter::condition::{Column, Condition, Is, ObjectField, Test, Value as ColumnValue};
+use hindsight_filter::condition::ObjectField;
 use hindsight_run::{Kind, json};
 use hindsight_storage::{ListQuery, Priority, Projection, RecordColumns};
 use serde_json::Value;
@@ -11,7 +8,7 @@ use serde_json::Value;
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
 use hindsight_access::budget::QuotaGuard;
-use hindsight_filter::model::{ParentPattern, Record, RecordName, ResultPattern};
+use hindsight_filter::model::{Record, RecordName};
 use hindsight_storage as storage;
 
 /// Which columns are read, beside how the run went.
@@ -46,24 +43,10 @@ impl Service {
 
     /// A record without the bytes of its payload; none if it is not there.
     pub(super) async fn row_of(&self, name: &RecordName) -> Result<Option<RecordColumns>, Error> {
-        let result = name.result();
         let query = ListQuery {
-            scope: ResultPattern {
-                parent: ParentPattern::Exact(result.parent().clone()),
-                id: Some(result.id().to_owned()),
-            },
-            condition: Condition::Test(Test {
-                column: Column::RecordId,
-                is: Is::Equal(ColumnValue::Text(name.id().to_owned())),
-                negated: false,
-            }),
-            order: Order::newest_first(),
-            after: None,
-            limit: NonZeroU32::MIN,
             bodies: false,
-            max_bytes: None,
             projection: Projection::of(&FIELDS),
-            priority: Priority::Normal,
+            ..ListQuery::of_record(name, Priority::Normal)
         };
         let found = self.store.list_columns(&query).await?;
         Ok(found.into_iter().next().map(|listed| listed.item))

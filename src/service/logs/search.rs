@@ -7,11 +7,14 @@ use hindsight_filter::{Filter, Order};
 use hindsight_logs::{Chunk, Lines, Pattern, decode, excerpt};
 use hindsight_storage::{LogKey, StoredLog};
 
+use tokio_util::task::AbortOnDropHandle;
+
 use super::place::Place as Home;
 use crate::query::{Binding, List};
 use crate::service::{Error, Selector, Service};
 use hindsight_access::RequestContext;
 use hindsight_access::auth::{Grant, Guarded, Verb};
+use hindsight_access::budget::QuotaGuard;
 use hindsight_filter::model::{RecordName, Resource, ResultPattern};
 use hindsight_storage as storage;
 
@@ -117,6 +120,7 @@ impl Place {
 /// A search that is under way.
 struct Search {
     service: Service,
+    quota: QuotaGuard,
     pattern: Arc<Pattern>,
     most: usize,
     done: Searched,
@@ -166,6 +170,7 @@ impl Service {
         };
         let mut search = Search {
             service: self.clone(),
+            quota: by.quota.clone(),
             pattern: Arc::new(pattern),
             most: usize::try_from(ask.size.get()).unwrap_or(usize::MAX),
             done: Searched::default(),
@@ -239,7 +244,7 @@ impl Search {
                 return Ok(false);
             }
             self.done.scanned += LOOK;
-            let found = self.service.sources_anywhere(run).await?;
+            let found = self.service.sources_for(&self.quota, run).await?;
             if found.is_asked {
                 self.done.scanned += ASK;
             }
@@ -276,7 +281,9 @@ impl Search {
                         let (pattern, from) = (Arc::clone(&self.pattern), line);
                         line = chunk.head.end();
                         let look = move || look(&pattern, &chunk, from);
-                        looking.push_back(tokio::task::spawn_blocking(look));
+                        let engine = self.service.engine.with_quota(&self.quota);
+                        let looked = async move { engine.compute(look).await };
+                        looking.push_back(AbortOnDropHandle::new(tokio::spawn(looked)));
                     }
                 }
             }
@@ -287,7 +294,7 @@ impl Search {
                 what: "searching a log",
                 source: broken.into(),
             })?;
-            let Looked { lines, end, hits } = found?;
+            let Looked { lines, end, hits } = found??;
             self.done.scanned += lines;
             for hit in hits {
                 if self.done.hits.len() >= self.most {

@@ -7,8 +7,7 @@ use hindsight_access::budget::{Budgets, Limits};
 use hindsight_filter::model::{ParentPattern, Payload};
 use hindsight_runtime::{clock::SystemClock, telemetry::Registry};
 use hindsight_storage::{
-    Store,
-    resolve::{Options, Schema, open},
+    resolve::{Opened, Options, Schema, open},
     testing::{Database as _, SqliteFile},
 };
 
@@ -22,12 +21,22 @@ const LARGE: usize = 3 << 20;
 /// How long something is seen to wait.
 const WAIT: Duration = Duration::from_millis(200);
 
-fn service(store: &Arc<dyn Store>, logs: &Arc<dyn LogStore>) -> Service {
+/// A service over a database of its own, which goes with the first of these.
+async fn fresh() -> (SqliteFile, Opened, Service) {
+    let file = SqliteFile::fresh().await;
+    let options = Options {
+        schema: Schema::Migrate,
+        ..Options::default()
+    };
+    let opened = open(&file.url(), &options).await.unwrap();
     let metrics = LogMetrics::new(&mut Registry::new());
     let homes = LogHomes::new(Vec::new(), Duration::from_secs(1), 1);
-    let logs = Logs::new(Arc::clone(logs), homes, Redaction::default(), metrics);
-    let engine = Engine::new(Arc::clone(store), Tokens::new(b"key"), 1_000, 1 << 20);
-    Service::new(Arc::clone(store), logs, engine, Arc::new(SystemClock))
+    let logs = Arc::clone(&opened.logs);
+    let logs = Logs::new(logs, homes, Redaction::default(), metrics);
+    let store = Arc::clone(&opened.store);
+    let engine = Engine::new(Arc::clone(&store), Tokens::new(b"key"), 1_000, 1 << 20);
+    let service = Service::new(store, logs, engine, Arc::new(SystemClock));
+    (file, opened, service)
 }
 
 async fn grant(verb: Verb, resource: impl Into<Guarded>) -> Grant {
@@ -60,13 +69,7 @@ async fn waits<T>(work: impl Future<Output = T>) -> bool {
 
 #[tokio::test]
 async fn a_large_record_behind_a_log_waits_for_memory_and_turns_and_keeps_neither() {
-    let file = SqliteFile::fresh().await;
-    let options = Options {
-        schema: Schema::Migrate,
-        ..Options::default()
-    };
-    let opened = open(&file.url(), &options).await.unwrap();
-    let service = service(&opened.store, &opened.logs);
+    let (_file, opened, service) = fresh().await;
     let ones = format!("[{}1]", "1,".repeat(LARGE / 2));
     let record = given(&service, "large", "t", ones).await;
     let log = LogName::from(record.clone());
@@ -114,13 +117,7 @@ async fn a_large_record_behind_a_log_waits_for_memory_and_turns_and_keeps_neithe
 
 #[tokio::test]
 async fn columns_say_whether_a_run_goes_on() {
-    let file = SqliteFile::fresh().await;
-    let options = Options {
-        schema: Schema::Migrate,
-        ..Options::default()
-    };
-    let opened = open(&file.url(), &options).await.unwrap();
-    let service = service(&opened.store, &opened.logs);
+    let (_file, opened, service) = fresh().await;
     let run = |end: &str| {
         format!(
             r#"{{"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "metadata": {{"name": "a"}},

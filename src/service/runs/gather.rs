@@ -15,9 +15,7 @@ use crate::query::{Engine, Fold};
 use crate::service::{Error, Service};
 use hindsight_access::RequestContext;
 use hindsight_filter::condition::{Condition, ObjectField};
-use hindsight_filter::model::{
-    Parent, ParentPattern, Record, RecordName, ResultName, ResultPattern,
-};
+use hindsight_filter::model::{Parent, Record, RecordName, ResultPattern};
 use hindsight_storage::{Projection, RecordColumns};
 
 /// Most memory of values of the runs below one that is compared, in bytes.
@@ -321,7 +319,7 @@ async fn read(
     succeeded: Succeeded,
     gathered: Gathered,
 ) -> Result<(Gathered, Vec<Node>, bool), Error> {
-    let scope = whole(run.result());
+    let scope = ResultPattern::from(run.result());
     let all = series::other_ids(run.id());
     if succeeded == Succeeded::Whole {
         let (gathered, had_all) = engine.fold(scope, all, gathered).await?;
@@ -347,14 +345,6 @@ async fn read(
     }
     gathered.rows += brief.leaves.len() as u64;
     Ok((gathered, brief.leaves, had_all))
-}
-
-/// Every record of a result.
-fn whole(result: &ResultName) -> ResultPattern {
-    ResultPattern {
-        parent: ParentPattern::Exact(result.parent().clone()),
-        id: Some(result.id().to_owned()),
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! An index of an archive that does something once, right before it answers.
+//! An index of an archive that does something once in the middle of a request.
 
 use std::{
     collections::HashSet,
@@ -15,16 +15,12 @@ use crate::seam::{
     AggregateQuery, ArchiveFile, ArchiveIndex, ArchiveState, Beside, Condemn, Error,
 };
 
-/// What is done.
 type Deed = BoxFuture<'static, ()>;
 
 pub(super) struct Disturbed {
     index: Arc<dyn ArchiveIndex>,
-    /// Before it is said which file a result is in.
     before_file: Mutex<Option<Deed>>,
-    /// Before it is added up.
     before_sum: Mutex<Option<Deed>>,
-    /// After a file was begun.
     after_begun: Mutex<Option<Deed>>,
 }
 
@@ -44,22 +40,22 @@ impl Disturbed {
         })
     }
 
-    /// What is done before it is said next which file a result is in.
+    /// Does this before `file_of` answers next.
     pub(super) fn before_file(&self, deed: impl Future<Output = ()> + Send + 'static) {
         *self.before_file.lock().unwrap() = Some(Box::pin(deed));
     }
 
-    /// What is done before it is added up next.
+    /// Does this before `aggregate_beside` answers next.
     pub(super) fn before_sum(&self, deed: impl Future<Output = ()> + Send + 'static) {
         *self.before_sum.lock().unwrap() = Some(Box::pin(deed));
     }
 
-    /// What is done after a file was begun, before its bytes are there.
+    /// Does this after `begin_file` next, when the file has no bytes yet.
     pub(super) fn after_begun(&self, deed: impl Future<Output = ()> + Send + 'static) {
         *self.after_begun.lock().unwrap() = Some(Box::pin(deed));
     }
 
-    /// Whether all was done.
+    /// Whether nothing is left to be done.
     pub(super) fn is_done(&self) -> bool {
         [&self.before_file, &self.before_sum, &self.after_begun]
             .iter()

@@ -106,10 +106,7 @@ impl Restless {
                 continue;
             }
             let query = ListQuery {
-                scope: hindsight_filter::model::ResultPattern {
-                    parent: ParentPattern::Exact(result.name.parent().clone()),
-                    id: Some(result.name.id().to_owned()),
-                },
+                scope: (&result.name).into(),
                 ..everything()
             };
             let rows = self.store.list_columns(&query).await?;

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 
 use hindsight_filter::{
     Order, Position,
-    condition::{Condition, ObjectField},
-    model::{ResultPattern, Tier},
+    condition::{Column, Condition, Is, ObjectField, Test, Value},
+    model::{RecordName, ResultPattern, Tier},
 };
 
 /// Whether a query may delay others.
@@ -95,4 +95,36 @@ pub struct ListQuery {
     pub projection: Projection,
     /// Which connections it uses.
     pub priority: Priority,
+}
+
+impl ListQuery {
+    /// Asks for the first row of a list, whole.
+    pub fn first_row(
+        scope: ResultPattern,
+        condition: Condition,
+        order: Order,
+        priority: Priority,
+    ) -> Self {
+        Self {
+            scope,
+            condition,
+            order,
+            after: None,
+            limit: NonZeroU32::MIN,
+            bodies: true,
+            max_bytes: None,
+            projection: Projection::ALL,
+            priority,
+        }
+    }
+
+    /// Asks for the record of this name.
+    pub fn of_record(name: &RecordName, priority: Priority) -> Self {
+        let id = Condition::Test(Test {
+            column: Column::RecordId,
+            is: Is::Equal(Value::Text(name.id().to_owned())),
+            negated: false,
+        });
+        Self::first_row(name.result().into(), id, Order::newest_first(), priority)
+    }
 }

@@ -8,7 +8,7 @@ use hindsight_archive::{Error as FileError, Limits, Partition, Reader, Row, Stor
 use hindsight_filter::{
     Order,
     condition::Condition,
-    model::{ParentPattern, Record, ResultName, ResultPattern, RunResult},
+    model::{Record, ResultName, RunResult},
 };
 use hindsight_runtime::error::report;
 use jiff::Timestamp;
@@ -22,10 +22,7 @@ use super::{
 };
 use crate::{
     codec::parallel::par_map_blocking,
-    seam::{
-        ArchiveFile, Batch, Change, Condemn, Error, ListQuery, Priority, Projection, Store,
-        WholeVersion,
-    },
+    seam::{ArchiveFile, Batch, Change, Condemn, Error, ListQuery, Priority, Store, WholeVersion},
 };
 
 /// Records that are read at once.
@@ -33,7 +30,7 @@ const PAGE: NonZeroU32 = NonZeroU32::new(500).expect("500 is not 0");
 /// Bytes of payloads that are read at once.
 const BYTES: usize = 4 << 20;
 /// Most bytes of payloads of a result that is moved: all of them are in memory when it is moved, and when it comes back.
-pub(super) const LARGEST: usize = 128 << 20;
+const LARGEST: usize = 128 << 20;
 
 /// Why a result is not moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +39,7 @@ pub enum Unmovable {
     Changed,
     /// Its payloads have more bytes than can be moved at once.
     TooLarge {
-        /// The most that can be.
+        /// Most bytes of payloads of a result that is moved.
         most: usize,
     },
 }
@@ -141,19 +138,10 @@ impl Moving {
 
 /// What is asked for to read all records of a result.
 fn all_of(name: &ResultName) -> ListQuery {
+    let (scope, order) = (name.into(), Order::newest_first());
     ListQuery {
-        scope: ResultPattern {
-            parent: ParentPattern::Exact(name.parent().clone()),
-            id: Some(name.id().to_owned()),
-        },
-        condition: Condition::All,
-        order: Order::newest_first(),
-        after: None,
         limit: PAGE,
-        bodies: true,
-        max_bytes: None,
-        projection: Projection::ALL,
-        priority: Priority::Low,
+        ..ListQuery::first_row(scope, Condition::All, order, Priority::Low)
     }
 }
 
