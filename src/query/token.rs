@@ -122,6 +122,33 @@ impl Tokens {
             .map_err(|_e| TokenError::Foreign)?;
         position(body).ok_or(TokenError::Malformed)
     }
+
+    /// The token for what follows the row of this number, in a list that has one order and no filter.
+    #[must_use]
+    pub fn seal_row(&self, row: i64, method: &str, parent: &str) -> String {
+        let (id, keys) = (row, Vec::new());
+        let order = Order::newest_first();
+        self.seal(&Position { keys, id }, &unfiltered(method, parent, &order))
+    }
+
+    /// The number of the row that such a token stands for.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_row(&self, token: &str, method: &str, parent: &str) -> Result<i64, TokenError> {
+        let order = Order::newest_first();
+        let opened = self.open(token, &unfiltered(method, parent, &order));
+        opened.map(|position| position.id)
+    }
+}
+
+fn unfiltered<'a>(method: &'a str, parent: &'a str, order: &'a Order) -> Binding<'a> {
+    Binding {
+        method,
+        parent,
+        filter: "",
+        order,
+    }
 }
 
 /// What a token is authenticated with: the list it belongs to.
@@ -243,6 +270,17 @@ mod tests {
             Tokens::new(b"other").open(&token, &list()),
             Err(TokenError::Foreign)
         );
+    }
+
+    #[test]
+    fn a_token_of_a_row_is_good_for_its_own_list_only() {
+        let tokens = Tokens::new(b"key");
+        let token = tokens.seal_row(7, "ListHolds", "a");
+        assert_eq!(tokens.open_row(&token, "ListHolds", "a"), Ok(7));
+        for (method, parent) in [("ListHolds", "-"), ("ListLogs", "a")] {
+            let opened = tokens.open_row(&token, method, parent);
+            assert_eq!(opened, Err(TokenError::Foreign));
+        }
     }
 
     #[test]

@@ -7,8 +7,11 @@ use hindsight_filter::model::{ParentPattern, Resource};
 use hindsight_storage::ArchiveFile;
 
 use super::{Error, Service};
+use crate::query::Error as QueryError;
 
 const RECORDS: Resource = Resource::Records;
+/// What a page token belongs to.
+const LIST: &str = "ListArchiveFiles";
 
 /// A file that has records of results.
 #[derive(Debug)]
@@ -54,11 +57,13 @@ impl Service {
         token: &str,
     ) -> Result<LiveFiles, Error> {
         let parent = grant.scope(Verb::List, RECORDS)?;
+        let (tokens, within) = (self.engine.tokens(), parent.to_string());
         let after = match token {
             "" => i64::MIN,
-            token => token.parse().map_err(|_no_number| {
-                Error::Invalid(format!("page_token `{token}` is of no list of files"))
-            })?,
+            token => {
+                let opened = tokens.open_row(token, LIST, &within);
+                opened.map_err(QueryError::from)?
+            }
         };
         let Some(parts) = self.store.parts() else {
             return Ok(LiveFiles::default());
@@ -76,7 +81,7 @@ impl Service {
         found.truncate(size);
         let next = found.last().filter(|_| !is_last);
         let next = next
-            .map(|(file, _)| file.id.to_string())
+            .map(|(file, _)| tokens.seal_row(file.id, LIST, &within))
             .unwrap_or_default();
         let mut files = Vec::with_capacity(found.len());
         for (file, results) in found {

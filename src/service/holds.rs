@@ -12,8 +12,11 @@ use super::{
     Error, Service,
     commit::{AuditPolicy, hold_name},
 };
+use crate::query::Error as QueryError;
 
 const RESULTS: Resource = Resource::Results;
+/// What a page token belongs to.
+const LIST: &str = "ListHolds";
 /// Longest reason, in characters.
 const MAX_REASON: usize = 1_000;
 
@@ -73,16 +76,19 @@ impl Service {
         token: &str,
     ) -> Result<Holds, Error> {
         let parent = grant.scope(Verb::List, RESULTS)?;
+        let (tokens, within) = (self.engine.tokens(), parent.to_string());
         let after = match token {
             "" => i64::MIN,
-            token => token.parse().map_err(|_no_number| {
-                Error::Invalid(format!("page_token `{token}` is of no list of holds"))
-            })?,
+            token => {
+                let opened = tokens.open_row(token, LIST, &within);
+                opened.map_err(QueryError::from)?
+            }
         };
         let rows = self.store.holds(parent, after, size).await?;
         let is_last = rows.len() < size.get() as usize;
         let next = rows.last().filter(|_| !is_last);
-        let next = next.map(|(row, _)| row.to_string()).unwrap_or_default();
+        let next = next.map(|(row, _)| tokens.seal_row(*row, LIST, &within));
+        let next = next.unwrap_or_default();
         let now = self.clock.now();
         let holds = rows.into_iter().map(|(_, hold)| hold);
         Ok(Holds {

@@ -2,10 +2,9 @@
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures::{Stream, stream};
 use hindsight_proto::v1::{RunEvent, WatchRunsRequest, run_event::Kind};
-use hindsight_storage::{ChangedRecord, FeedPosition};
+use hindsight_storage::ChangedRecord;
 use tokio::time::{Instant, sleep_until};
 use tonic::{Status, metadata::MetadataMap};
 
@@ -25,8 +24,6 @@ use hindsight_filter::model::Resource;
 const METHOD: &str = "WatchRuns";
 /// How long nothing is sent.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How a cursor of this form begins.
-const FORM: &str = "1.";
 
 /// The events of one call.
 pub(super) type Events = Pin<Box<dyn Stream<Item = Result<RunEvent, Status>> + Send>>;
@@ -41,7 +38,7 @@ pub(super) async fn watch_runs(
     let keys = label_keys("label_keys", request.label_keys)?;
     let after = match request.cursor.trim() {
         "" => None,
-        cursor => Some(read(cursor)?),
+        cursor => Some(server.service.place_of(cursor)?),
     };
     let ask = WatchAsk {
         selector: selector(&metadata, request.filter)?,
@@ -118,10 +115,11 @@ impl Watching {
     }
 
     fn bookmark(&mut self) -> RunEvent {
+        let place = self.runs.position();
         RunEvent {
             kind: Kind::Bookmark.into(),
             run: None,
-            cursor: written(self.runs.position()),
+            cursor: self.server.service.cursor(place),
         }
     }
 
@@ -130,57 +128,7 @@ impl Watching {
         RunEvent {
             kind: Kind::Changed.into(),
             run: Some(run),
-            cursor: written(change.position),
-        }
-    }
-}
-
-/// A place as clients keep it.
-fn written(place: FeedPosition) -> String {
-    let numbers = [place.transaction, place.row];
-    let bytes = numbers.map(i64::to_be_bytes).concat();
-    FORM.to_owned() + &URL_SAFE_NO_PAD.encode(bytes)
-}
-
-/// The place of a cursor.
-fn read(cursor: &str) -> Result<FeedPosition, Error> {
-    let bytes = cursor.strip_prefix(FORM);
-    let bytes = bytes.and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
-    let bytes = bytes.and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
-    let number = |half: &[u8]| half.try_into().map(i64::from_be_bytes).ok();
-    let place = bytes.and_then(|bytes| {
-        let (transaction, row) = bytes.split_at(8);
-        let (transaction, row) = (number(transaction)?, number(row)?);
-        (transaction >= 0 && row >= 0).then_some(FeedPosition { transaction, row })
-    });
-    place.ok_or_else(|| {
-        Error::Invalid(
-            "cursor: is not one of an event of WatchRuns; list, and follow anew".to_owned(),
-        )
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cursor_is_the_place_it_was_made_of() {
-        for (transaction, row) in [(0, 0), (7, i64::MAX), (i64::MAX, 1)] {
-            let place = FeedPosition { transaction, row };
-            assert_eq!(read(&written(place)).unwrap(), place);
-        }
-        let negative = FORM.to_owned() + &URL_SAFE_NO_PAD.encode([0xff; 16]);
-        for odd in [
-            "1",
-            "1.",
-            "2.AAAA",
-            "1.AAAA",
-            "1.AAAAAAAAAAAAAAAAAAAAAA==",
-            "é",
-            &negative,
-        ] {
-            assert!(read(odd).is_err(), "{odd}");
+            cursor: self.server.service.cursor(change.position),
         }
     }
 }

@@ -3,17 +3,18 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use hindsight_filter::{
-    Filter, Row, Split,
+    Filter, Order, Position, Row, Split,
     columns::of_record,
     condition::{Ability, Column, Test},
     model::{ParentPattern, Resource, ResultPattern, Tier},
+    order::KeyValue,
     run_filter,
 };
 use hindsight_storage as storage;
 use hindsight_storage::{ChangedRecord, FeedPosition};
 
 use super::selected::Selected;
-use crate::query;
+use crate::query::{self, Binding};
 use crate::service::{
     Error, Selector, Service,
     feed::{Batch, Follower},
@@ -83,6 +84,36 @@ impl Service {
         Ok(RunWatch::new(self, scope, filter, follower, ask.after))
     }
 
+    /// A place as clients keep it. It is sealed, because places tell how much is written to all parents.
+    pub fn cursor(&self, place: FeedPosition) -> String {
+        let position = Position {
+            id: place.row,
+            keys: vec![Some(KeyValue::Int(place.transaction))],
+        };
+        self.engine
+            .tokens()
+            .seal(&position, &feed(&Order::newest_first()))
+    }
+
+    /// The place of a cursor, of whichever parent and filter.
+    pub fn place_of(&self, cursor: &str) -> Result<FeedPosition, Error> {
+        let opened = self
+            .engine
+            .tokens()
+            .open(cursor, &feed(&Order::newest_first()));
+        let place = opened.ok().and_then(|position| match position.keys[..] {
+            [Some(KeyValue::Int(transaction))] => Some(FeedPosition {
+                transaction,
+                row: position.id,
+            }),
+            _ => None,
+        });
+        place.ok_or_else(|| {
+            let why = "cursor: is not one of an event of WatchRuns; list, and follow anew";
+            Error::Invalid(why.to_owned())
+        })
+    }
+
     /// The filter of the runs that match words or CEL, for [`Self::follow_runs`].
     pub async fn filter_of_runs(&self, query: &str) -> Result<Arc<Filter>, Error> {
         let selected = Selected {
@@ -109,6 +140,16 @@ impl Service {
             id: None,
         };
         Ok(RunWatch::new(self, scope, filter, follower, Some(after)))
+    }
+}
+
+/// What all cursors belong to.
+fn feed(order: &Order) -> Binding<'_> {
+    Binding {
+        method: "WatchRuns",
+        parent: "",
+        filter: "",
+        order,
     }
 }
 
