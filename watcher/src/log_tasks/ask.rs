@@ -20,7 +20,7 @@ const AT_ONCE: usize = 4;
 
 /// Asks for runs whenever there are some; returns when the server has no logs.
 pub(super) async fn ask(shared: Arc<Shared>) {
-    let mut asked: JoinSet<(Asked, Result<(), SinkError>)> = JoinSet::new();
+    let mut asked: JoinSet<(Ask, Result<(), SinkError>)> = JoinSet::new();
     let mut poll = tokio::time::interval(shared.config.tuning.logs_interval);
     poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut later = Later::default();
@@ -38,7 +38,9 @@ pub(super) async fn ask(shared: Arc<Shared>) {
         let Ok((of, answer)) = answer else { continue };
         let Err(error) = answer else {
             failures = 0;
-            later.denied.remove(&of.parent);
+            if later.denied.remove(&of.parent).is_some() {
+                later.release(&shared);
+            }
             continue;
         };
         if server::is_missing(&error) {
@@ -66,7 +68,7 @@ pub(super) async fn ask(shared: Arc<Shared>) {
 }
 
 /// A run, its log, and the parent that is asked whether the log may be read.
-struct Asked {
+struct Ask {
     run: Uid,
     log: Box<str>,
     parent: Box<str>,
@@ -87,8 +89,15 @@ impl Later {
         self.runs.insert((again, self.count), run);
     }
 
+    /// Lets all runs be asked for. Those whose parents are denied are put off again.
+    fn release(&mut self, shared: &Shared) {
+        for run in std::mem::take(&mut self.runs).into_values() {
+            shared.logs.unanswered(run);
+        }
+    }
+
     /// The next run to ask for, unless all are put off.
-    fn next(&mut self, shared: &Shared) -> Option<Asked> {
+    fn next(&mut self, shared: &Shared) -> Option<Ask> {
         let now = Instant::now();
         while let Some(first) = self.runs.first_entry()
             && first.key().0 <= now
@@ -99,9 +108,14 @@ impl Later {
             let (parent, _) = log.split_once("/results/").unwrap_or_default();
             match self.denied.get(parent).copied() {
                 Some(until) if until > now => self.put_off(until, run),
-                _ => {
-                    let parent = parent.into();
-                    return Some(Asked { run, log, parent });
+                known => {
+                    let parent: Box<str> = parent.into();
+                    if known.is_some() {
+                        // One run tells of all.
+                        let until = now + shared.config.tuning.rare_retry;
+                        self.denied.insert(parent.clone(), until);
+                    }
+                    return Some(Ask { run, log, parent });
                 }
             }
         }
@@ -109,7 +123,7 @@ impl Later {
     }
 }
 
-async fn one(shared: Arc<Shared>, of: Asked) -> (Asked, Result<(), SinkError>) {
+async fn one(shared: Arc<Shared>, of: Ask) -> (Ask, Result<(), SinkError>) {
     let answer = server::held(&shared, &of.log).await;
     let answer = answer.map(|containers| shared.logs.answered(&of.run, containers));
     (of, answer)

@@ -20,7 +20,7 @@ use crate::{
     config::Logs,
     logs::{Access, Overlap, Sight, Source, Splitter, Written},
     shared::Shared,
-    sink::SinkError,
+    sink::{Severity, SinkError},
 };
 use stream::{Read, Reading, spool};
 
@@ -38,7 +38,7 @@ pub(super) async fn read(shared: Arc<Shared>, source: Arc<Source>) {
     loop {
         match reader.attempt().await {
             Next::Again(wait) => sleep(wait).await,
-            Next::Later(wait) => return shared.logs.later(&source, Instant::now() + wait),
+            Next::Later(at) => return shared.logs.later(&source, at),
             Next::Seal => {
                 source.outbox.end();
                 spool(&source).await;
@@ -68,8 +68,8 @@ struct Reader<'s> {
 enum Next {
     /// It is not at its end; another attempt goes on from where it is.
     Again(Duration),
-    /// The cluster refuses it; others are read meanwhile.
-    Later(Duration),
+    /// It is refused until a time; others are read meanwhile.
+    Later(Instant),
     /// It was read to its end, and nothing follows.
     Seal,
     /// The server holds something else than was assumed.
@@ -108,8 +108,9 @@ impl Reader<'_> {
             Ok(stream) => stream,
             Err(error) => return self.not_opened(&error).await,
         };
-        if self.shared.logs.denied(false) {
-            info!("logs are read again");
+        let namespace = &self.source.namespace;
+        if self.shared.logs.allowed(namespace) {
+            info!("logs in {namespace} are read again");
         }
         debug!("the log of {container} in {pod} is open, since {since:?}");
         let reading = Reading {
@@ -154,11 +155,11 @@ impl Reader<'_> {
             Ok(overlap) => Ok((overlap, Some(since))),
             Err(error) => {
                 self.failures += 1;
-                Err(Next::Again(server::wait(
-                    self.shared,
-                    &error,
-                    self.failures,
-                )))
+                let wait = server::wait(self.shared, &error, self.failures);
+                Err(match error.severity {
+                    Severity::Denied => Next::Later(Instant::now() + wait),
+                    _ => Next::Again(wait),
+                })
             }
         }
     }
@@ -180,10 +181,12 @@ impl Reader<'_> {
                 () => self.end(Hole::Unreadable, message),
             },
             ClusterError::Refused { code, .. } => {
-                if *code == 403 && self.shared.logs.denied(true) {
-                    warn!("logs are not read; allow get of pods/log: {error}");
+                let at = Instant::now() + tuning.rare_retry;
+                let namespace = &self.source.namespace;
+                if *code == 403 && self.shared.logs.denied(namespace, at) {
+                    warn!("logs in {namespace} are not read; allow get of pods/log: {error}");
                 }
-                Next::Later(tuning.rare_retry)
+                Next::Later(at)
             }
             ClusterError::Passing { retry_after, .. } => {
                 let wait = tuning.retry.after(self.failures);

@@ -5,10 +5,7 @@ mod state;
 use std::{
     collections::HashMap,
     ops::RangeInclusive,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -39,8 +36,6 @@ pub(crate) struct Board {
     pub(crate) to_send: Notify,
     /// A reader waits for what it read to be sent.
     pub(crate) full: Notify,
-    /// Whether the cluster refuses logs, which is said.
-    is_denied: AtomicBool,
 }
 
 impl Board {
@@ -64,7 +59,6 @@ impl Board {
             to_read: Notify::new(),
             to_send: Notify::new(),
             full: Notify::new(),
-            is_denied: AtomicBool::new(false),
         }
     }
 
@@ -157,19 +151,38 @@ impl Board {
 
     /// A source whose turn it is to be read, and whether it is followed.
     pub(crate) fn next(&self, slots: Slots) -> Option<(Arc<Source>, bool)> {
-        let mut state = self.state();
+        let (mut state, now) = (self.state(), Instant::now());
         loop {
             let (id, follow) = state.queues.next(slots)?;
-            if let Some(source) = state.sources.get(&id).map(Arc::clone) {
-                state.taken.insert(id);
-                return Some((source, follow));
+            let Some(source) = state.sources.get(&id).map(Arc::clone) else {
+                continue;
+            };
+            state.taken.insert(id);
+            match state.denied.get(&source.namespace).copied() {
+                Some(until) if until > now => {
+                    state.later.insert((until, id));
+                }
+                _ => return Some((source, follow)),
             }
         }
     }
 
-    /// A source cannot be read before `at`. Until then it has no reader.
+    /// A source is not read before `at`. Until then it has no reader.
     pub(crate) fn later(&self, source: &Source, at: Instant) {
         self.state().later.insert((at, source.id));
+    }
+
+    /// The cluster denies the logs of a namespace, of which none is read before `until`. Whether that is news.
+    pub(crate) fn denied(&self, namespace: &str, until: Instant) -> bool {
+        self.state()
+            .denied
+            .insert(namespace.into(), until)
+            .is_none()
+    }
+
+    /// The cluster gives the logs of a namespace. Whether that is news.
+    pub(crate) fn allowed(&self, namespace: &str) -> bool {
+        self.state().denied.remove(namespace).is_some()
     }
 
     /// How many bytes may wait to be sent of each source that is read.
@@ -216,11 +229,6 @@ impl Board {
         drop(state);
         self.to_read.notify_one();
         woken
-    }
-
-    /// The cluster refuses a log, or gives one. Whether that is news.
-    pub(crate) fn denied(&self, is_denied: bool) -> bool {
-        self.is_denied.swap(is_denied, Ordering::Relaxed) != is_denied
     }
 
     /// How many sources wait to be read.

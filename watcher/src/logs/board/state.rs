@@ -49,10 +49,12 @@ pub(super) struct State {
     pub(super) unasked: VecDeque<Uid>,
     pub(super) sources: HashMap<u64, Arc<Source>>,
     pub(super) queues: Queues,
-    /// Sources that a reader has, or had.
+    /// Sources that a reader has, or that are in `later`.
     pub(super) taken: HashSet<u64>,
-    /// Those of them that wait for a time to be read again.
+    /// Sources that are not read before a time.
     pub(super) later: BTreeSet<(Instant, u64)>,
+    /// Namespaces whose logs the cluster denies, and until when none of them is asked for.
+    pub(super) denied: HashMap<Box<str>, Instant>,
     next_id: u64,
 }
 
@@ -117,6 +119,7 @@ impl State {
             queues: Queues::default(),
             taken: HashSet::new(),
             later: BTreeSet::new(),
+            denied: HashMap::new(),
             next_id: 0,
         }
     }
@@ -130,6 +133,7 @@ impl State {
         self.queues = Queues::default();
         self.taken.clear();
         self.later.clear();
+        self.denied.clear();
         self.unasked.clear();
         self.listed.clear();
         for pod in self.pods.values_mut() {

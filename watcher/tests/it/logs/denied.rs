@@ -1,4 +1,4 @@
-//! Namespaces whose logs may not be read or stored delay no logs of others.
+//! Namespaces whose logs may not be read, in the cluster or at the server, delay no logs of others.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ async fn all_are_stored(world: &World) {
 
 #[tokio::test]
 async fn logs_that_the_cluster_denies_keep_no_reader() {
-    let mut config = reading(Logs::Follow);
+    let mut config = reading(Logs::Finished);
     config.logs_followed = 2.try_into().unwrap();
     let mut world = World::without_watcher(config);
     let policy = world.sim.policy();
