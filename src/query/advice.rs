@@ -40,7 +40,7 @@ impl Engine {
         let query = ListQuery {
             limit: LOOKED_AT,
             max_bytes: Some(MOST_BYTES),
-            ..ListQuery::first_row(scope, split.condition, Order::newest_first(), Priority::Low)
+            ..ListQuery::whole_rows(scope, split.condition, Order::newest_first(), Priority::Low)
         };
         let engine = self.clone();
         let work = async move {

@@ -94,7 +94,7 @@ impl Engine {
     ) -> Result<Vec<Group>, Error> {
         let mut tally = Tally::new(query.shape());
         let (scope, condition) = (query.scope.clone(), query.condition.clone());
-        let rows = ListQuery::first_row(scope, condition, Order::newest_first(), query.priority);
+        let rows = ListQuery::whole_rows(scope, condition, Order::newest_first(), query.priority);
         let mut scan = self.scan::<Record>(filter, residual, rows);
         let mut state = (keys, query);
         while let Some(chunk) = scan.next(MOST_ROWS as usize).await? {

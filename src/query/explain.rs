@@ -76,7 +76,7 @@ impl Engine {
         let asked = split.condition.to_string();
         let query = ListQuery {
             limit: list.size,
-            ..ListQuery::first_row(list.scope, split.condition, list.order, Priority::Low)
+            ..ListQuery::whole_rows(list.scope, split.condition, list.order, Priority::Low)
         };
         let budget = self.scan_budget();
         let store = Arc::clone(self.store());

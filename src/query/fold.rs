@@ -51,7 +51,7 @@ impl Engine {
         F::Row: Item,
     {
         let order = Order::by(Column::CreateTime, false);
-        let query = ListQuery::first_row(scope, condition, order, Priority::Low);
+        let query = ListQuery::whole_rows(scope, condition, order, Priority::Low);
         let engine = self.clone();
         let work = async move { engine.fold_here(None, query, fold).await };
         run_low_priority("reading runs", Box::pin(work)).await
@@ -72,7 +72,7 @@ impl Engine {
         let split = self.split(&filter).await?;
         let filter = split.residual.then_some(filter);
         let query =
-            ListQuery::first_row(scope, split.condition, Order::newest_first(), Priority::Low);
+            ListQuery::whole_rows(scope, split.condition, Order::newest_first(), Priority::Low);
         let engine = self.clone();
         let work = async move { engine.fold_here(filter, query, fold).await };
         run_low_priority("reading runs", Box::pin(work)).await
@@ -133,7 +133,7 @@ impl Engine {
         order: Order,
     ) -> Result<Option<Record>, Error> {
         let mut held = self.quota().expect(usize::MAX).await?;
-        let query: ListQuery = ListQuery::first_row(scope, condition, order, Priority::Normal);
+        let query: ListQuery = ListQuery::whole_rows(scope, condition, order, Priority::Normal);
         let found = self.store().list_records(&query).await?.into_iter().next();
         let found = found.map(|listed| listed.item);
         self.quota()
@@ -165,7 +165,7 @@ impl Engine {
         };
         let query = ListQuery {
             limit: most,
-            ..ListQuery::first_row(scope, condition, Order::newest_first(), Priority::Normal)
+            ..ListQuery::whole_rows(scope, condition, Order::newest_first(), Priority::Normal)
         };
         let found = self.store().list_records(&query).await?.into_iter();
         let found: Vec<Record> = found.map(|listed| listed.item).collect();
@@ -189,7 +189,7 @@ impl Engine {
         let query = ListQuery {
             limit: most,
             bodies: false,
-            ..ListQuery::first_row(scope, condition, order, Priority::Normal)
+            ..ListQuery::whole_rows(scope, condition, order, Priority::Normal)
         };
         let found = self.store().list_records(&query).await?.into_iter();
         Ok(found.map(|listed| listed.item.name).collect())

@@ -187,7 +187,7 @@ impl Engine {
         let query = ListQuery {
             after,
             bodies: list.payloads || split.residual,
-            ..ListQuery::first_row(list.scope, split.condition, list.order.clone(), priority)
+            ..ListQuery::whole_rows(list.scope, split.condition, list.order.clone(), priority)
         };
         let mut scan = self.scan::<T>(&list.filter, split.residual, query);
         let mut items = Vec::new();

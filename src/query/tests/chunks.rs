@@ -40,7 +40,7 @@ fn nothing<'a>(
 ) -> Scan<'a, Record> {
     let filter = Filter::compile("data.n + 1 == 0", Resource::Records).unwrap();
     let (scope, order) = ("-/results/-".parse().unwrap(), Order::by(by, false));
-    let query = ListQuery::first_row(scope, Condition::All, order, Priority::Normal);
+    let query = ListQuery::whole_rows(scope, Condition::All, order, Priority::Normal);
     Scan::new(store, quota, Some(Arc::new(filter)), query, budget)
 }
 
@@ -114,7 +114,7 @@ async fn rows_without_payloads_are_read_in_chunks_of_bytes() {
         .await;
     let quota = QuotaGuard::default();
     let (scope, order) = ("-/results/-".parse().unwrap(), Order::newest_first());
-    let query = ListQuery::first_row(scope, Condition::All, order, Priority::Normal);
+    let query = ListQuery::whole_rows(scope, Condition::All, order, Priority::Normal);
     let mut scan = Scan::<RecordColumns>::new(&*database.store, &quota, None, query, 60);
     let mut chunks = Vec::new();
     while let Some(rows) = scan.next(1_000).await.unwrap() {

@@ -98,8 +98,8 @@ pub struct ListQuery {
 }
 
 impl ListQuery {
-    /// Asks for the first row of a list, whole.
-    pub fn first_row(
+    /// Asks for rows with their payloads and all columns: for one, unless `limit` says more.
+    pub fn whole_rows(
         scope: ResultPattern,
         condition: Condition,
         order: Order,
@@ -118,13 +118,13 @@ impl ListQuery {
         }
     }
 
-    /// Asks for the record of this name.
+    /// The same of one record.
     pub fn of_record(name: &RecordName, priority: Priority) -> Self {
         let id = Condition::Test(Test {
             column: Column::RecordId,
             is: Is::Equal(Value::Text(name.id().to_owned())),
             negated: false,
         });
-        Self::first_row(name.result().into(), id, Order::newest_first(), priority)
+        Self::whole_rows(name.result().into(), id, Order::newest_first(), priority)
     }
 }

@@ -141,7 +141,7 @@ fn all_of(name: &ResultName) -> ListQuery {
     let (scope, order) = (name.into(), Order::newest_first());
     ListQuery {
         limit: PAGE,
-        ..ListQuery::first_row(scope, Condition::All, order, Priority::Low)
+        ..ListQuery::whole_rows(scope, Condition::All, order, Priority::Low)
     }
 }
 
