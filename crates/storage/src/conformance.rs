@@ -179,6 +179,7 @@ const CASES: &[Case] = cases![
     files::full_files_are_not_joined_and_small_ones_once,
     files::a_result_that_went_while_its_file_was_written_is_in_no_file,
     files::a_file_that_is_erased_while_it_is_written_is_not_left,
+    files::bytes_that_a_crash_leaves_of_an_erased_file_are_swept,
     files::a_result_that_is_too_large_is_not_moved,
     files::what_is_erased_is_in_no_file,
     files::no_result_gets_into_a_file_that_is_removed,

@@ -226,6 +226,24 @@ pub(super) async fn a_file_that_is_erased_while_it_is_written_is_not_left(world:
     assert!(!given.is_there(&known.recv().unwrap()).await);
 }
 
+pub(super) async fn bytes_that_a_crash_leaves_of_an_erased_file_are_swept(world: World) {
+    let given = Given::with(&world, &["a/results/1"]).await;
+    given.move_to_file(&["a/results/1"]).await;
+    let kept = given.index.archive_files().await.unwrap().remove(0);
+    let begun = ArchiveFile {
+        path: kept.path.replace(".parquet", "-begun.parquet"),
+        ..kept.clone()
+    };
+    given.index.begin_file(&begun, time(6)).await.unwrap();
+    let left = given.archive.erase(&"a".parse().unwrap(), time(7)).await;
+    assert_eq!(left.unwrap(), []);
+    let bytes = given.bucket.get(&kept.path).await.unwrap();
+    given.bucket.put_new(&begun.path, bytes).await.unwrap();
+    assert_eq!(given.archive.sweep(time(8), time(9)).await.unwrap(), 1);
+    assert!(!given.is_there(&begun).await);
+    assert!(given.is_there(&kept).await);
+}
+
 pub(super) async fn a_result_that_is_too_large_is_not_moved(world: World) {
     let given = Given::with(&world, &["a/results/1"]).await;
     let listed = given.listed().await;

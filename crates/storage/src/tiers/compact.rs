@@ -97,13 +97,18 @@ impl Archive {
         self.replace(sources, rows, now).await
     }
 
-    /// The files of a parent that have rows of results that left them, also those that are condemned.
+    /// The files of a parent that have rows of results that left them, also those that are condemned and still there.
     pub async fn erasable(&self, parent: &Parent) -> Result<Vec<ArchiveFile>, Error> {
         let files = self.index.results_of_files().await?.into_iter();
         let files = files.filter(|(file, now)| *now < file.results);
-        let condemned = self.index.condemned_files(Timestamp::MAX).await?;
-        let all = files.map(|(file, _)| file).chain(condemned);
-        Ok(all.filter(|file| file.parent == *parent).collect())
+        let files = files.map(|(file, _)| file);
+        let mut all: Vec<_> = files.filter(|file| file.parent == *parent).collect();
+        for file in self.index.condemned_files(Timestamp::MAX).await? {
+            if file.parent == *parent && self.bucket.has(&file.path).await? {
+                all.push(file);
+            }
+        }
+        Ok(all)
     }
 
     /// Writes the files of a parent again that have rows of results that left them, and removes those files at once. A
@@ -136,7 +141,10 @@ impl Archive {
         let condemned = self.index.condemned_files(Timestamp::MAX).await?;
         let ids: HashSet<i64> = condemned.iter().map(|file| file.id).collect();
         for file in files.extract_if(.., |file| ids.contains(&file.id)) {
-            self.remove(&file).await?;
+            // Bytes that are on their way may come after a crash of their writer, and are swept then.
+            if self.bucket.has(&file.path).await? {
+                self.remove(&file).await?;
+            }
         }
         Ok(files)
     }

@@ -206,13 +206,14 @@ impl Archive {
         file.sha256 = sha256(&made.bytes);
         file.id = self.index.begin_file(&file, now).await?;
         self.bucket.put_new(&file.path, made.bytes).await?;
-        self.verify(&file, Some(&made.written)).await?;
+        let verified = self.verify(&file, Some(&made.written)).await;
         // What was purged meanwhile is erased from files that no result is in yet, too, maybe before their bytes came.
         let files = self.index.archive_files().await?;
         if files.iter().all(|known| known.id != file.id) {
             self.bucket.remove(&file.path).await?;
             return Ok(None);
         }
+        verified?;
         Ok(Some(file.id))
     }
 

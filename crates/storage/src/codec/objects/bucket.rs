@@ -98,6 +98,15 @@ impl Bucket {
         read.map_err(|error| self.failed("reading", path, error))
     }
 
+    /// Whether a file is there, by a HEAD request.
+    pub(crate) async fn has(&self, path: &str) -> Result<bool, Error> {
+        match self.store.head(&self.at(path)?).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(self.failed("looking for", path, error)),
+        }
+    }
+
     /// Removes a file, which need not be there.
     pub(crate) async fn remove(&self, path: &str) -> Result<(), Error> {
         match self.store.delete(&self.at(path)?).await {
