@@ -86,10 +86,18 @@ impl Lifetime {
                 () = sleep_until(self.recheck) => {}
                 given = &mut next => return Ok(given),
             }
-            self.recheck = Instant::now() + RECHECK;
-            let (verb, what, parent) = self.access.clone();
-            let allowed = self.server.allow(&self.credentials, verb, what, parent);
-            allowed.await.map_err(|error| Over::Failed(error.into()))?;
+            self.recheck().await.map_err(Over::Failed)?;
         }
+    }
+
+    /// Asks whether the caller may still see what the stream tells, if that was asked long ago.
+    pub(super) async fn recheck(&mut self) -> Result<(), Error> {
+        if Instant::now() < self.recheck {
+            return Ok(());
+        }
+        self.recheck = Instant::now() + RECHECK;
+        let (verb, what, parent) = self.access.clone();
+        let allowed = self.server.allow(&self.credentials, verb, what, parent);
+        Ok(allowed.await.map(drop)?)
     }
 }

@@ -4,10 +4,13 @@ use std::pin::Pin;
 
 use futures::{Stream, stream};
 use hindsight_proto::{api::HttpBody, v1alpha2 as pb, v1alpha3};
+use tokio::time::Instant;
 use tonic::{Request, Response, Status, Streaming, metadata::MetadataMap};
 
 use super::{of, upload};
-use crate::grpc::{ResultsServer, convert, fields, selector::selector, status::status};
+use crate::grpc::{
+    ResultsServer, convert, fields, lifetime::Lifetime, selector::selector, status::status,
+};
 use crate::service::{Error, ListRequest, LogText, page_size};
 use hindsight_access::auth::{Guarded, Verb};
 use hindsight_filter::model::{LogName, ResultPattern};
@@ -110,6 +113,7 @@ async fn get_log(
     metadata: MetadataMap,
     name: &str,
 ) -> Result<Parts, Error> {
+    let began = Instant::now();
     let name: LogName = convert::name("name", name)?;
     let (by, grant) = server
         .grant(&metadata, Verb::Get, Guarded::Logs, of(&name))
@@ -117,7 +121,9 @@ async fn get_log(
     let mut text = server.service.log_text(&by, &grant, &name).await?;
     // What cannot be read says so before the answer begins. An empty log is one empty part.
     let first = text.next().await?.unwrap_or_default();
+    let access = (Verb::Get, Guarded::Logs, of(&name));
     let sending = Sending {
+        lifetime: Lifetime::new(server, &metadata, access, began),
         text: Some(text),
         first: Some(first),
     };
@@ -126,6 +132,8 @@ async fn get_log(
 
 /// A log that is sent.
 struct Sending {
+    /// A slow reader may lose the right to read while parts are left.
+    lifetime: Lifetime,
     /// None after it failed.
     text: Option<LogText>,
     first: Option<bytes::Bytes>,
@@ -141,7 +149,12 @@ impl Sending {
         if let Some(first) = self.first.take() {
             return Some((Ok(part(first)), self));
         }
-        match self.text.as_mut()?.next().await {
+        let (text, lifetime) = (self.text.as_mut()?, &mut self.lifetime);
+        let next = async {
+            lifetime.recheck().await?;
+            text.next().await
+        };
+        match next.await {
             Ok(data) => Some((Ok(part(data?)), self)),
             Err(error) => {
                 self.text = None;

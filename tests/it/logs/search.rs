@@ -7,6 +7,7 @@ use hindsight_proto::{
     v1::{LogMatch, SearchLogsRequest},
     v1alpha2 as pb, v1alpha3,
 };
+use tokio::time::{Instant, sleep, sleep_until};
 use tonic::{Code, Request, Status, metadata::MetadataValue, transport::Channel};
 
 use super::{append, logs, logs_as, message, whole};
@@ -136,14 +137,8 @@ async fn lines_are_found_in_all_runs_of_a_filter_page_by_page() {
 
 /// What the services of Tekton Results answer to an upload and to a read.
 async fn of_tekton(server: &TestServer, token: &str, name: &str) -> [Result<(), Status>; 2] {
-    let address = Channel::from_shared(server.url.clone()).unwrap();
-    let channel = address.connect().await.unwrap();
-    let token: MetadataValue<_> = format!("Bearer {token}").parse().unwrap();
-    let by = move |mut request: Request<()>| {
-        let metadata = request.metadata_mut();
-        metadata.insert("authorization", token.clone());
-        Ok(request)
-    };
+    let channel = channel(server).await;
+    let by = bearer(token);
     let mut texts = pb::logs_client::LogsClient::with_interceptor(channel.clone(), by.clone());
     let mut later = v1alpha3::logs_client::LogsClient::with_interceptor(channel, by);
     let upload = tokio_stream::iter([pb::Log {
@@ -157,6 +152,21 @@ async fn of_tekton(server: &TestServer, token: &str, name: &str) -> [Result<(), 
         texts.update_log(upload).await.map(drop),
         later.get_log(get).await.map(drop),
     ]
+}
+
+async fn channel(server: &TestServer) -> Channel {
+    let address = Channel::from_shared(server.url.clone()).unwrap();
+    address.connect().await.unwrap()
+}
+
+/// Adds a token to requests.
+fn bearer(token: &str) -> impl FnMut(Request<()>) -> Result<Request<()>, Status> + Clone {
+    let token: MetadataValue<_> = format!("Bearer {token}").parse().unwrap();
+    move |mut request| {
+        let metadata = request.metadata_mut();
+        metadata.insert("authorization", token.clone());
+        Ok(request)
+    }
 }
 
 #[tokio::test]
@@ -210,6 +220,64 @@ async fn logs_are_a_resource_of_their_own() {
         Code::PermissionDenied,
         "denied",
     );
+    server.stop().await;
+}
+
+/// More than the buffers between server and client hold.
+const LARGE: usize = 12 << 20;
+
+#[tokio::test]
+async fn a_log_that_is_read_slowly_ends_when_its_reader_may_not_read_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("users.toml");
+    let write = |tokens: &[&str]| {
+        let users = tokens.iter().map(|token| {
+            let hash = hindsight_access::auth::token_hash(token);
+            let grants = "grants = [{parents = ['*'], role = 'admin'}]";
+            format!("[[users]]\nname = '{token}'\nsha256 = ['{hash}']\n{grants}\n")
+        });
+        std::fs::write(&file, users.collect::<String>()).unwrap();
+    };
+    write(&["keeper", "reader"]);
+    let more = [
+        ("auth", "tokens"),
+        ("auth_tokens_file", file.to_str().unwrap()),
+    ];
+    let database = Database::sqlite();
+    let server = TestServer::start_with(&database, &more).await;
+    let name = "ci/results/r/logs/run";
+    let line = "x".repeat((64 << 10) - 1) + "\n";
+    let lines = (0..).take(LARGE / line.len());
+    let sent = lines.map(|at| message(name, "step", at, line.as_bytes()));
+    let sent = tokio_stream::iter(sent.collect::<Vec<_>>());
+    logs_as(&server, "keeper").append_log(sent).await.unwrap();
+
+    let client = pb::logs_client::LogsClient::with_interceptor;
+    let mut client = client(channel(&server).await, bearer("reader"));
+    let get = pb::GetLogRequest {
+        name: name.to_owned(),
+    };
+    let mut parts = client.get_log(get).await.unwrap().into_inner();
+    let mut read = parts.message().await.unwrap().unwrap().data.len();
+    let began = Instant::now();
+    write(&["keeper"]);
+    while logs_as(&server, "reader")
+        .read_log(whole(name))
+        .await
+        .is_ok()
+    {
+        sleep(Duration::from_millis(50)).await;
+    }
+    // How long nothing is asked about a stream.
+    sleep_until(began + Duration::from_secs(10)).await;
+    let refused = loop {
+        match parts.message().await {
+            Ok(part) => read += part.expect("it is cut off").data.len(),
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!(refused.code(), Code::Unauthenticated, "{refused:?}");
+    assert!(read < LARGE, "{read}");
     server.stop().await;
 }
 
