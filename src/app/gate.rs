@@ -32,15 +32,20 @@ const UNIDENTIFIED: &str = "unidentified";
 const HEADS: usize = 32 << 20;
 /// What a request takes beside its head.
 const OVERHEAD: usize = 8 << 10;
-/// How many requests of anybody are answered at once, and beside them how many follow the health of the
-/// server, which may last as long as they like.
+/// How many requests of anybody are answered at once, and beside them how many streams of each kind that may last: those
+/// that follow the health of the server, and those that ask for descriptors.
 const OPEN: usize = 1000;
-const WATCHES: usize = 100;
+const STREAMED: usize = 100;
+/// How many requests for the health of the server are answered beside all others, so that none of them keeps a probe
+/// from its answer.
+const PROBES: usize = 1000;
 /// The largest message that anybody may send.
 const OPEN_MESSAGE: usize = 4 << 10;
 /// What anybody may ask.
 const OPEN_SERVICES: &str = "/grpc.";
 const WATCH: &str = "/grpc.health.v1.Health/Watch";
+const CHECK: &str = "/grpc.health.v1.Health/Check";
+const REFLECTION: &str = "/grpc.reflection.";
 const OPEN_PAGES: [&str; 4] = [
     "/healthz",
     "/openapi.json",
@@ -75,7 +80,9 @@ pub(super) struct Gate {
     metrics: RequestMetrics,
     heads: Arc<Semaphore>,
     open: Arc<Semaphore>,
+    probes: Arc<Semaphore>,
     watches: Arc<Semaphore>,
+    reflections: Arc<Semaphore>,
     /// The largest message of a caller who is known.
     limit: usize,
     patience: Duration,
@@ -122,7 +129,9 @@ impl Gate {
             metrics,
             heads: Arc::new(Semaphore::new(HEADS)),
             open: Arc::new(Semaphore::new(OPEN)),
-            watches: Arc::new(Semaphore::new(WATCHES)),
+            probes: Arc::new(Semaphore::new(PROBES)),
+            watches: Arc::new(Semaphore::new(STREAMED)),
+            reflections: Arc::new(Semaphore::new(STREAMED)),
             limit,
             patience,
         }
@@ -181,6 +190,8 @@ impl Gate {
     ) -> Result<Response<Body>, Rejection> {
         let turns = match request.uri().path() {
             WATCH => &self.watches,
+            path if path.starts_with(REFLECTION) => &self.reflections,
+            path if path == CHECK || path.ends_with("/healthz") => &self.probes,
             _ => &self.open,
         };
         let turn = Arc::clone(turns).try_acquire_owned();

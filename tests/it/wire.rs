@@ -15,8 +15,9 @@ use tonic::transport::{Channel, Endpoint};
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
+use tonic_reflection::pb::v1::server_reflection_client as reflection;
 
-use crate::support::{Database, TestServer, each_database, server::on_each};
+use crate::support::{Database, TestServer, each_database, http::Http, server::on_each};
 
 async fn channel(url: &str) -> Channel {
     Endpoint::from_shared(url.to_owned())
@@ -156,6 +157,32 @@ async fn those_who_follow_health_leave_it_to_others() {
     let mut client = HealthClient::new(channel(&server.url).await);
     client.check(HealthCheckRequest::default()).await.unwrap();
     drop((following, client));
+    server.stop().await;
+    database.remove().await;
+}
+
+#[tokio::test]
+async fn streams_of_reflection_leave_health_to_others() {
+    let database = Database::sqlite();
+    let server = TestServer::start(&database).await;
+    let mut open = Vec::new();
+    for _ in 0..11 {
+        let channel = channel(&server.url).await;
+        let mut client = reflection::ServerReflectionClient::new(channel);
+        for _ in 0..99 {
+            let silent = tokio_stream::pending();
+            match client.server_reflection_info(silent).await {
+                Ok(answers) => open.push(answers),
+                Err(status) => assert_eq!(status.code(), tonic::Code::Unavailable, "{status}"),
+            }
+        }
+    }
+    let mut client = HealthClient::new(channel(&server.url).await);
+    client.check(HealthCheckRequest::default()).await.unwrap();
+    let mut http = Http::one(&server.url).await;
+    assert_eq!(http.send("GET", "/healthz", &[], "").await.status, 200);
+    assert_eq!(open.len(), 100);
+    drop((open, client, http));
     server.stop().await;
     database.remove().await;
 }
