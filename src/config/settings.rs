@@ -251,7 +251,7 @@ settings! {
     /// `6c2a2e1f-0000-4000-8000-000000000040=production`. Filters and `--cluster` take them, and lists
     /// of runs show them.
     cluster_names: Option<Clusters>;
-    /// Key that seals page tokens, at least 32 characters. When absent, a random key is kept in the
+    /// Key that seals page tokens and cursors, at least 32 characters. When absent, a random key is kept in the
     /// database, so that all replicas agree.
     page_token_key: Option<PageTokenKey>;
 

@@ -48,6 +48,19 @@ pub struct Binding<'a> {
     pub order: &'a Order,
 }
 
+impl<'a> Binding<'a> {
+    /// That of a list that takes no filter.
+    #[must_use]
+    pub fn unfiltered(method: &'a str, parent: &'a str, order: &'a Order) -> Self {
+        Self {
+            method,
+            parent,
+            filter: "",
+            order,
+        }
+    }
+}
+
 /// Seals and opens tokens.
 #[derive(Clone)]
 pub struct Tokens {
@@ -128,26 +141,21 @@ impl Tokens {
     pub fn seal_row(&self, row: i64, method: &str, parent: &str) -> String {
         let (id, keys) = (row, Vec::new());
         let order = Order::newest_first();
-        self.seal(&Position { keys, id }, &unfiltered(method, parent, &order))
+        let binding = Binding::unfiltered(method, parent, &order);
+        self.seal(&Position { keys, id }, &binding)
     }
 
-    /// The number of the row that such a token stands for.
+    /// The number of the row that such a token stands for; below all rows without a token.
     ///
     /// # Errors
     /// As [`Self::open`].
     pub fn open_row(&self, token: &str, method: &str, parent: &str) -> Result<i64, TokenError> {
+        if token.is_empty() {
+            return Ok(i64::MIN);
+        }
         let order = Order::newest_first();
-        let opened = self.open(token, &unfiltered(method, parent, &order));
+        let opened = self.open(token, &Binding::unfiltered(method, parent, &order));
         opened.map(|position| position.id)
-    }
-}
-
-fn unfiltered<'a>(method: &'a str, parent: &'a str, order: &'a Order) -> Binding<'a> {
-    Binding {
-        method,
-        parent,
-        filter: "",
-        order,
     }
 }
 

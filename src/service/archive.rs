@@ -11,7 +11,7 @@ use crate::query::Error as QueryError;
 
 const RECORDS: Resource = Resource::Records;
 /// What a page token belongs to.
-const LIST: &str = "ListArchiveFiles";
+const METHOD: &str = "ListArchiveFiles";
 
 /// A file that has records of results.
 #[derive(Debug)]
@@ -58,13 +58,8 @@ impl Service {
     ) -> Result<LiveFiles, Error> {
         let parent = grant.scope(Verb::List, RECORDS)?;
         let (tokens, within) = (self.engine.tokens(), parent.to_string());
-        let after = match token {
-            "" => i64::MIN,
-            token => {
-                let opened = tokens.open_row(token, LIST, &within);
-                opened.map_err(QueryError::from)?
-            }
-        };
+        let after = tokens.open_row(token, METHOD, &within);
+        let after = after.map_err(QueryError::from)?;
         let Some(parts) = self.store.parts() else {
             return Ok(LiveFiles::default());
         };
@@ -81,7 +76,7 @@ impl Service {
         found.truncate(size);
         let next = found.last().filter(|_| !is_last);
         let next = next
-            .map(|(file, _)| tokens.seal_row(file.id, LIST, &within))
+            .map(|(file, _)| tokens.seal_row(file.id, METHOD, &within))
             .unwrap_or_default();
         let mut files = Vec::with_capacity(found.len());
         for (file, results) in found {

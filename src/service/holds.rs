@@ -16,7 +16,7 @@ use crate::query::Error as QueryError;
 
 const RESULTS: Resource = Resource::Results;
 /// What a page token belongs to.
-const LIST: &str = "ListHolds";
+const METHOD: &str = "ListHolds";
 /// Longest reason, in characters.
 const MAX_REASON: usize = 1_000;
 
@@ -77,17 +77,12 @@ impl Service {
     ) -> Result<Holds, Error> {
         let parent = grant.scope(Verb::List, RESULTS)?;
         let (tokens, within) = (self.engine.tokens(), parent.to_string());
-        let after = match token {
-            "" => i64::MIN,
-            token => {
-                let opened = tokens.open_row(token, LIST, &within);
-                opened.map_err(QueryError::from)?
-            }
-        };
+        let after = tokens.open_row(token, METHOD, &within);
+        let after = after.map_err(QueryError::from)?;
         let rows = self.store.holds(parent, after, size).await?;
         let is_last = rows.len() < size.get() as usize;
         let next = rows.last().filter(|_| !is_last);
-        let next = next.map(|(row, _)| tokens.seal_row(*row, LIST, &within));
+        let next = next.map(|(row, _)| tokens.seal_row(*row, METHOD, &within));
         let next = next.unwrap_or_default();
         let now = self.clock.now();
         let holds = rows.into_iter().map(|(_, hold)| hold);

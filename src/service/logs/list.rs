@@ -40,12 +40,7 @@ impl Service {
         let parent = grant.scope(Verb::List, Guarded::Logs)?.clone();
         let scope = ResultPattern { parent, id: result };
         let (parent, order) = (scope.to_string(), Order::newest_first());
-        let binding = Binding {
-            method: METHOD,
-            parent: &parent,
-            filter: "",
-            order: &order,
-        };
+        let binding = Binding::unfiltered(METHOD, &parent, &order);
         let tokens = self.engine.tokens();
         let mut after = match token {
             "" => None,

@@ -211,7 +211,9 @@ impl Service {
             payloads: false,
             method: "SearchLogs",
         };
-        let page = self.engine.with_quota(&by.quota).columns(list).await?;
+        // Only names are kept of it.
+        let quota = by.quota.part();
+        let page = self.engine.with_quota(&quota).columns(list).await?;
         let names = page.items.into_iter().map(|item| item.record.name);
         Ok((names.collect(), page.next))
     }

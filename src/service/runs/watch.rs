@@ -14,7 +14,7 @@ use hindsight_storage as storage;
 use hindsight_storage::{ChangedRecord, FeedPosition};
 
 use super::selected::Selected;
-use crate::query::{self, Binding};
+use crate::query::{self, Binding, TokenError};
 use crate::service::{
     Error, Selector, Service,
     feed::{Batch, Follower},
@@ -95,13 +95,19 @@ impl Service {
             .seal(&position, &feed(&Order::newest_first()))
     }
 
-    /// The place of a cursor, of whichever parent and filter.
+    /// The place of a cursor, of whichever parent and filter. One that was sealed under another key is of no use any
+    /// more.
     pub fn place_of(&self, cursor: &str) -> Result<FeedPosition, Error> {
         let opened = self
             .engine
             .tokens()
             .open(cursor, &feed(&Order::newest_first()));
-        let place = opened.ok().and_then(|position| match position.keys[..] {
+        let position = match opened {
+            Ok(position) => Some(position),
+            Err(TokenError::Foreign) => return Err(storage::Error::Expired.into()),
+            Err(TokenError::Malformed) => None,
+        };
+        let place = position.and_then(|position| match position.keys[..] {
             [Some(KeyValue::Int(transaction))] => Some(FeedPosition {
                 transaction,
                 row: position.id,
@@ -145,12 +151,7 @@ impl Service {
 
 /// What all cursors belong to.
 fn feed(order: &Order) -> Binding<'_> {
-    Binding {
-        method: "WatchRuns",
-        parent: "",
-        filter: "",
-        order,
-    }
+    Binding::unfiltered("WatchRuns", "", order)
 }
 
 impl RunWatch {
