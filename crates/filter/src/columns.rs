@@ -27,8 +27,7 @@ const MAX_NAME_BYTES: usize = 253;
 /// What a payload gives to the columns of records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectColumns {
-    texts: [Option<String>; ObjectField::ALL.len()],
-    times: [Option<Timestamp>; ObjectField::ALL.len()],
+    fields: [Option<ColumnValue>; ObjectField::ALL.len()],
     /// `metadata.labels`, those whose value is a string.
     pub labels: BTreeMap<String, String>,
     /// Whether a part of the JSON of `metadata.labels` may be no part of a key or value in
@@ -75,7 +74,10 @@ impl RunColumns {
 impl ObjectColumns {
     /// The value of a column of text; none for columns of times.
     pub fn text(&self, field: ObjectField) -> Option<&str> {
-        self.texts[field as usize].as_deref()
+        match &self.fields[field as usize] {
+            Some(ColumnValue::Text(text)) => Some(text),
+            _ => None,
+        }
     }
 
     /// The pipeline that the record is of. What is too long to be a name is none.
@@ -103,20 +105,23 @@ impl ObjectColumns {
 
     /// Takes the value of a field as a store kept it. A value of another type leaves it empty.
     pub fn insert(&mut self, field: ObjectField, value: ColumnValue) {
-        match value {
-            ColumnValue::Text(text) if !field.is_time() => {
-                self.texts[field as usize] = Some(text);
-            }
-            ColumnValue::Time(time) if field.is_time() => {
-                self.times[field as usize] = Some(time);
-            }
-            _ => {}
+        let fits = match value {
+            ColumnValue::Text(_) => !field.is_time(),
+            ColumnValue::Time(_) => field.is_time(),
+            ColumnValue::Int(_) => false,
+        };
+        if fits {
+            self.fields[field as usize] = Some(value);
         }
     }
 
     /// About how many bytes the texts take.
     pub fn weight(&self) -> usize {
-        let texts = self.texts.iter().flatten().map(String::len);
+        let fields = self.fields.iter().flatten();
+        let texts = fields.map(|value| match value {
+            ColumnValue::Text(text) => text.len(),
+            ColumnValue::Int(_) | ColumnValue::Time(_) => 0,
+        });
         let labels = self
             .labels
             .iter()
@@ -127,7 +132,10 @@ impl ObjectColumns {
 
     /// The value of a column of times, cut to microseconds; none for columns of text.
     pub fn time(&self, field: ObjectField) -> Option<Timestamp> {
-        self.times[field as usize]
+        match self.fields[field as usize] {
+            Some(ColumnValue::Time(time)) => Some(time),
+            _ => None,
+        }
     }
 }
 
@@ -189,11 +197,10 @@ pub fn columns_of(data_type: &str, body: &Value) -> ObjectColumns {
         let Some(text) = at(body, field.pointer()).and_then(Value::as_str) else {
             continue;
         };
-        if field.is_time() {
-            columns.times[field as usize] = time::parse(text);
-        } else {
-            columns.texts[field as usize] = Some(text.to_owned());
-        }
+        columns.fields[field as usize] = match field.is_time() {
+            true => time::parse(text).map(ColumnValue::Time),
+            false => Some(ColumnValue::Text(text.to_owned())),
+        };
     }
     if let Some(labels) = at(body, "/metadata/labels").and_then(Value::as_object) {
         for (key, value) in labels {

@@ -53,11 +53,6 @@ impl StoredRecord {
         EncodedRecord::new(record, body)
     }
 
-    /// The record without its payload.
-    pub(crate) fn into_record(self) -> Record {
-        self.record
-    }
-
     /// The record with its payload.
     ///
     /// Fails with [`Error::Corrupt`] if the payload is not, to the byte, what was stored.

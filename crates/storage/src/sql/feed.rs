@@ -13,7 +13,6 @@ use super::{
     thin,
 };
 use crate::seam::{Error, FeedPosition, Projection, RecordColumns};
-use hindsight_filter::model::Resource;
 use jiff::Timestamp;
 
 /// The statement that gives the last transaction of which changes were removed, and the last of which
@@ -99,7 +98,7 @@ pub(crate) fn noted_in(row: &impl SqlRow) -> Result<Noted, Error> {
 /// The statement that reads records of these rows with the columns of their payloads.
 pub(crate) fn records(dialect: Dialect, rows: Vec<i64>) -> Statement {
     let mut out = Statement::new("SELECT ");
-    read::fields(&mut out, dialect, Resource::Records);
+    read::record_fields(&mut out);
     out.push(", update_us");
     thin::fields(&mut out, dialect, Projection::ALL);
     out.push(" FROM records WHERE row_id");

@@ -350,7 +350,10 @@ impl<'q> List<'q> {
 
     /// Appends what is read of each row.
     fn fields(&mut self) {
-        super::read::fields(&mut self.out, self.dialect, self.resource);
+        match self.columns {
+            true => super::read::record_fields(&mut self.out),
+            false => super::read::fields(&mut self.out, self.dialect, self.resource),
+        }
         for (number, key) in self.query.order.keys().iter().enumerate() {
             self.out.push(", ");
             match place(self.resource, &key.column) {

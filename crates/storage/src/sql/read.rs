@@ -40,11 +40,16 @@ pub(super) fn fields(out: &mut Statement, dialect: Dialect, resource: Resource) 
                 .push(dialect.json_as_text());
         }
         Resource::Records => {
-            out.push("row_id, parent, ").push(RESULT_ID);
-            out.push(" AS result_id, id, uid, etag, create_us, update_us");
-            out.push(", data_type, body_size, body_sha256");
+            record_fields(out);
+            out.push(", body_size, body_sha256");
         }
     }
+}
+
+/// Appends the columns that [`record`] reads. The keys of the order follow.
+pub(super) fn record_fields(out: &mut Statement) {
+    out.push("row_id, parent, ").push(RESULT_ID);
+    out.push(" AS result_id, id, uid, etag, create_us, update_us, data_type");
 }
 
 /// The statement that reads one result.
@@ -69,8 +74,10 @@ pub(crate) fn one_record(dialect: Dialect, name: &RecordName) -> Statement {
 
 /// Where the keys of the order stand after the fields of a result.
 const RESULT_KEYS: usize = 14;
-/// Where the keys of the order stand after the fields of a record.
-pub(super) const RECORD_KEYS: usize = 11;
+/// Where the keys of the order stand after the fields of a record without its body.
+pub(super) const RECORD_KEYS: usize = 9;
+/// The same with what is said of the body.
+const RAW_RECORD_KEYS: usize = 11;
 /// What is read of a body.
 pub(super) const BODY: &str = "codec, bytes, dictionary";
 
@@ -89,10 +96,10 @@ pub(crate) fn listed_record(
     query: &ListQuery,
 ) -> Result<(StoredRecord, Position), Error> {
     // What comes before the page's bodies stands between.
-    let body = RECORD_KEYS + query.order.keys().len() + 1;
+    let body = RAW_RECORD_KEYS + query.order.keys().len() + 1;
     Ok((
         raw_record(row, query.bodies.then_some(body))?,
-        position(row, RECORD_KEYS, &query.order)?,
+        position(row, RAW_RECORD_KEYS, &query.order)?,
     ))
 }
 
@@ -147,16 +154,14 @@ pub(crate) fn result(row: &impl SqlRow) -> Result<RunResult, Error> {
 
 /// The record in a row; `body` says where its body is, if it was asked for.
 pub(crate) fn raw_record(row: &impl SqlRow, body: Option<usize>) -> Result<StoredRecord, Error> {
-    let parent = need(row.text(1)?, "parent")?;
-    let result = need(row.text(2)?, "result_id")?;
-    let id = need(row.text(3)?, "id")?;
-    let name = format!("{parent}/results/{result}/records/{id}");
+    let record = record(row)?;
     let size = row.int(9)?.unwrap_or(0);
     let stored = match body {
         Some(at) => row.int(at)?.zip(row.bytes(at + 1)?).zip(Some(at)),
         None => None,
     };
     if body.is_some() && size > 0 && stored.is_none() {
+        let name = &record.name;
         return Err(Error::Corrupt(format!("the body of `{name}` is gone")));
     }
     let stored = match stored {
@@ -167,9 +172,18 @@ pub(crate) fn raw_record(row: &impl SqlRow, body: Option<usize>) -> Result<Store
             size,
             sha256: need(row.bytes(10)?, "body_sha256")?,
             dictionary: row.int(at + 2)?,
-            ids: Ids::new(&id, &result),
+            ids: Ids::new(record.name.id(), record.name.result().id()),
         }),
     };
+    Ok(StoredRecord::new(record, stored))
+}
+
+/// The record in a row, without its body.
+pub(super) fn record(row: &impl SqlRow) -> Result<Record, Error> {
+    let parent = need(row.text(1)?, "parent")?;
+    let result = need(row.text(2)?, "result_id")?;
+    let id = need(row.text(3)?, "id")?;
+    let name = format!("{parent}/results/{result}/records/{id}");
     let create_us = need(row.int(6)?, "create_us")?;
     let uid = uid::shown(
         Resource::Records,
@@ -178,15 +192,14 @@ pub(crate) fn raw_record(row: &impl SqlRow, body: Option<usize>) -> Result<Store
         create_us,
     )?;
     let update_us = need(row.int(7)?, "update_us")?;
-    let record = Record {
+    Ok(Record {
         name: name.parse().map_err(corrupt)?,
         etag: etag::shown(need(text(row, 5)?, "etag")?, &uid, update_us),
         uid,
         create_time: time(create_us)?,
         update_time: time(update_us)?,
         data: text(row, 8)?.map(|data_type| Payload::new(data_type, Bytes::new())),
-    };
-    Ok(StoredRecord::new(record, stored))
+    })
 }
 
 /// A row of a page.
@@ -231,7 +244,7 @@ pub(crate) fn alone(row: &impl SqlRow) -> Result<(StoredRecord, Position), Error
         keys: Vec::new(),
         id: 0,
     };
-    Ok((raw_record(row, Some(RECORD_KEYS))?, nowhere))
+    Ok((raw_record(row, Some(RAW_RECORD_KEYS))?, nowhere))
 }
 
 /// What is said when rows go on referring to dictionaries that are not there.

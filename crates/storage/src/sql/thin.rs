@@ -3,12 +3,12 @@
 use super::{
     columns::place, condition::value, dialect::Dialect, read, row::SqlRow, statement::Statement,
 };
-use crate::seam::{Error, ListQuery, Projection, RecordColumns};
+use crate::seam::{Error, ListQuery, Listed, Projection, RecordColumns};
 use hindsight_filter::{
     Position,
     columns::{ObjectColumns, RunColumns},
     condition::{Column, Value},
-    model::Resource,
+    model::{Resource, Tier},
 };
 
 /// The columns of a run, in the order in which they are read.
@@ -30,13 +30,12 @@ pub(super) fn fields(out: &mut Statement, dialect: Dialect, projection: Projecti
 }
 
 /// The record in a row of such a list, and its place.
-pub(crate) fn listed(
-    row: &impl SqlRow,
-    query: &ListQuery,
-) -> Result<(RecordColumns, Position), Error> {
-    let position = read::position(row, read::RECORD_KEYS, &query.order)?;
-    let columns = columns(row, query.order.keys().len(), query.projection)?;
-    Ok((columns, position))
+pub(crate) fn listed(row: &impl SqlRow, query: &ListQuery) -> Result<Listed<RecordColumns>, Error> {
+    Ok(Listed {
+        item: columns(row, query.order.keys().len(), query.projection)?,
+        position: read::position(row, read::RECORD_KEYS, &query.order)?,
+        tier: Tier::Hot,
+    })
 }
 
 /// The record in a row that has so many other columns before those of [`fields`].
@@ -74,19 +73,19 @@ pub(super) fn columns(
         object.message = read::text(row, at + 1)?;
         object.attempt = row.int(at + 2)?;
     }
-    let record = read::raw_record(row, None)?.into_record();
+    let record = read::record(row)?;
     Ok(RecordColumns { record, object })
 }
 
-impl read::ListRow for (RecordColumns, Position) {
+impl read::ListRow for Listed<RecordColumns> {
     const CUT_BY_STATEMENT: bool = false;
 
     fn bytes(&self) -> usize {
-        self.0.weight()
+        self.item.weight()
     }
 
     fn position(&self) -> &Position {
-        &self.1
+        &self.position
     }
 }
 

@@ -21,6 +21,9 @@ use crate::{
 use hindsight_filter::model::Resource;
 use hindsight_filter::order::{KeyValue, Position};
 
+/// Rows for which there is room before they come: moving them to more room takes longer than reading them.
+const MOST_ROOM: usize = 16_000;
+
 /// Finds rows of one list.
 pub(super) struct Finder<'f, T> {
     pub(super) reader: &'f mut dyn Reader,
@@ -44,12 +47,12 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
         if let Some(prefix) = access_path::prefix_scan(self.dialect, self.resource, self.query) {
             let found = self.rows(self.query, part, prefix, limit).await?;
             if self.is_enough(&found, limit) {
-                page.extend(found);
+                add(page, found);
                 return Ok(());
             }
             near = Some((prefix, i64::try_from(found.len()).unwrap_or(limit)));
             if let Some(all) = self.whole_prefix(part, prefix, limit, found).await? {
-                page.extend(all);
+                add(page, all);
                 return Ok(());
             }
         }
@@ -66,7 +69,7 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
             };
             let found = self.rows(self.query, part, first, limit).await?;
             if self.is_enough(&found, limit) {
-                page.extend(found);
+                add(page, found);
                 return Ok(());
             }
             before = i64::try_from(found.len()).ok();
@@ -76,14 +79,15 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
         {
             return self.by_windows(descending, page).await;
         }
-        page.extend(self.rows(self.query, part, choice.path, limit).await?);
+        add(page, self.rows(self.query, part, choice.path, limit).await?);
         Ok(())
     }
 
     /// The same with what was stored late or early.
     pub(super) async fn fill_late(&mut self, part: Part, page: &mut Vec<T>) -> Result<(), Error> {
         if let Some(limit) = self.left(page) {
-            page.extend(self.rows(self.query, part, AccessPath::Late, limit).await?);
+            let late = self.rows(self.query, part, AccessPath::Late, limit);
+            add(page, late.await?);
         }
         Ok(())
     }
@@ -156,7 +160,7 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
                 (Seek::Done, _) | (_, 1..) => Seek::Done,
                 _ => Seek::Weeks,
             };
-            page.extend(rows);
+            add(page, rows);
         }
         Ok(())
     }
@@ -205,7 +209,9 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
         };
         let most = query.max_bytes.filter(|_| !T::CUT_BY_STATEMENT);
         let mut rest = most.unwrap_or(usize::MAX);
-        let mut rows = Vec::new();
+        // What is not used of it takes no memory.
+        let room = usize::try_from(limit).unwrap_or(MOST_ROOM);
+        let mut rows = Vec::with_capacity(room.min(MOST_ROOM));
         let read = self.read;
         let mut take = |row: Row| {
             let row = read(&row)?;
@@ -218,6 +224,14 @@ impl<'f, T: Send + ListRow> Finder<'f, T> {
         };
         self.reader.each(&statement, &mut take).await?;
         Ok(rows)
+    }
+}
+
+/// Adds rows to a page, of which most have all rows at once.
+fn add<T>(page: &mut Vec<T>, rows: Vec<T>) {
+    match page.is_empty() {
+        true => *page = rows,
+        false => page.extend(rows),
     }
 }
 

@@ -48,13 +48,7 @@ pub(super) async fn columns<D: Database>(
         ..query.clone()
     };
     let read = |row: &Row| thin::listed(row, &query);
-    let rows = page_of(db, Resource::Records, &query, true, &read).await?;
-    let listed = |(item, position)| Listed {
-        item,
-        position,
-        tier: Tier::Hot,
-    };
-    Ok(rows.into_iter().map(listed).collect())
+    page_of(db, Resource::Records, &query, true, &read).await
 }
 
 async fn page_of<D: Database, T: Send + ListRow>(
