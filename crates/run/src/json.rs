@@ -31,6 +31,18 @@ pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     Ok(plain.0)
 }
 
+/// As [`parse`], with no more than the first `most` items of each list. What is left out may be nested deeper.
+pub fn with_short_lists(bytes: &[u8], most: usize) -> Result<Value, serde_json::Error> {
+    let mut input = serde_json::Deserializer::from_slice(bytes);
+    let part = AsWritten {
+        items: most,
+        ..AsWritten::ALL
+    };
+    let value = part.deserialize(&mut input)?;
+    input.end()?;
+    Ok(value)
+}
+
 /// The value at a path of keys and positions, each after a `/`. Unlike [`Value::pointer`] it knows no escapes, and copies no key.
 #[must_use]
 pub fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
@@ -46,7 +58,11 @@ pub fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
 /// As [`parse`], with null instead of what is nested more than [`MAX_DEPTH`] deep, which is no error.
 pub fn outline(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut input = serde_json::Deserializer::from_slice(bytes);
-    let value = AsWritten(MAX_DEPTH).deserialize(&mut input)?;
+    let part = AsWritten {
+        depth: MAX_DEPTH,
+        ..AsWritten::ALL
+    };
+    let value = part.deserialize(&mut input)?;
     input.end()?;
     Ok(value)
 }
@@ -70,19 +86,37 @@ pub fn names_private_keys(text: &[u8]) -> bool {
 
 impl<'de> Deserialize<'de> for Plain {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        AsWritten(usize::MAX).deserialize(input).map(Self)
+        AsWritten::ALL.deserialize(input).map(Self)
     }
 }
 
-/// A value of which so many levels are read.
+/// A value of which so many levels, and items of each list, are read.
 #[derive(Clone, Copy)]
-struct AsWritten(usize);
+struct AsWritten {
+    depth: usize,
+    items: usize,
+}
+
+impl AsWritten {
+    const ALL: Self = Self {
+        depth: usize::MAX,
+        items: usize::MAX,
+    };
+
+    /// The same of what is a level below.
+    fn below(self) -> Self {
+        Self {
+            depth: self.depth - 1,
+            ..self
+        }
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for AsWritten {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, input: D) -> Result<Value, D::Error> {
-        match self.0 {
+        match self.depth {
             0 => IgnoredAny::deserialize(input).map(|_| Value::Null),
             _ => input.deserialize_any(self),
         }
@@ -134,16 +168,20 @@ impl<'de> Visitor<'de> for AsWritten {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = list.next_element_seed(AsWritten(self.0 - 1))? {
+        while items.len() < self.items {
+            let Some(item) = list.next_element_seed(self.below())? else {
+                return Ok(Value::Array(items));
+            };
             items.push(item);
         }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Value::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(name) = members.next_key()? {
-            let value = members.next_value_seed(AsWritten(self.0 - 1))?;
+            let value = members.next_value_seed(self.below())?;
             object.insert(name, value);
         }
         Ok(Value::Object(object))
@@ -203,6 +241,16 @@ mod tests {
             assert_eq!(read.to_string(), cut, "{depth}");
         }
         assert!(outline(b"[1] 2").is_err() && outline(b"[").is_err());
+    }
+
+    #[test]
+    fn short_lists_have_their_first_items() {
+        let read = |most| with_short_lists(br#"{"a":[1,[2,3],{"b":[4,5]}],"c":[]}"#, most);
+        let text = |most| read(most).unwrap().to_string();
+        assert_eq!(text(0), r#"{"a":[],"c":[]}"#);
+        assert_eq!(text(2), r#"{"a":[1,[2,3]],"c":[]}"#);
+        assert_eq!(text(3), r#"{"a":[1,[2,3],{"b":[4,5]}],"c":[]}"#);
+        assert!(with_short_lists(b"[1,2", 1).is_err() && with_short_lists(b"[1] 2", 1).is_err());
     }
 
     #[test]

@@ -162,7 +162,7 @@ pub(in crate::service) enum Succeeded {
     Whole,
     /// What columns keep: no steps, message, retries, nor when their first step began.
     Brief,
-    /// That they are not stored. No failure is in them.
+    /// Nothing. No failure is in them, nor in what is not stored.
     Absent,
 }
 
@@ -263,9 +263,13 @@ pub(super) async fn gather(
         let reading = read(engine, &record.name, &root, extent.succeeded, gathered);
         (gathered, leaves, had_all) = reading.await?;
     }
+    let only_stored = extent.succeeded == Succeeded::Absent;
     let (at, parents) = (&mut gathered, extent.definitions.as_slice());
     add_reference(engine, record, object, parents, &mut root, at).await?;
     let growing = engine.compute(move || {
+        if only_stored {
+            Part::retain_stored(&mut root, &mut gathered.parts);
+        }
         let mut tree = Tree::of(root, gathered.parts, leaves);
         if !had_all {
             let note = "the result has more records than are read; runs may be missing";

@@ -1,6 +1,6 @@
 //! What one stored object gives to a tree. Small, so that the objects themselves need not be kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hindsight_run::{View, json};
 use serde_json::Value;
@@ -116,6 +116,22 @@ impl Part {
                 kind: other.node.kind.clone(),
                 name: other.node.object.clone(),
                 task: String::new(),
+            });
+        }
+    }
+
+    /// Takes off what `root` and `parts` say is below them and is not among `parts`.
+    pub fn retain_stored(root: &mut Self, parts: &mut [Self]) {
+        let mut stored: HashMap<String, HashSet<String>> = HashMap::new();
+        for part in &*parts {
+            let (kind, name) = part.object();
+            let of_kind = stored.entry(kind.to_owned()).or_default();
+            of_kind.insert(name.to_owned());
+        }
+        for part in std::iter::once(root).chain(parts) {
+            part.children.retain(|child| {
+                let of_kind = stored.get(&child.kind);
+                of_kind.is_some_and(|names| names.contains(&child.name))
             });
         }
     }

@@ -10,11 +10,12 @@ use self::objects::{pipeline_run, task_run};
 use super::*;
 
 pub(super) fn tree(root: &Value, others: &[Value]) -> Tree {
-    let part = |object: &Value| {
-        let uid = object["metadata"]["uid"].as_str().unwrap();
-        Part::of(&format!("shop/results/r/records/{uid}"), object)
-    };
     Tree::of(part(root), others.iter().map(part).collect(), Vec::new())
+}
+
+fn part(object: &Value) -> Part {
+    let uid = object["metadata"]["uid"].as_str().unwrap();
+    Part::of(&format!("shop/results/r/records/{uid}"), object)
 }
 
 /// A line for each node: its depth as spaces, its name and state, and what it waits for.
@@ -82,6 +83,21 @@ fn a_pipeline_run_is_drawn_with_what_its_tasks_wait_for() {
     assert_eq!(missing.record, None);
     assert_eq!(tree.nodes[6].reason, "Parent Tasks were skipped");
     assert!(tree.cycles.is_empty() && tree.notes.is_empty() && tree.left_out == 0);
+}
+
+#[test]
+fn a_failure_is_found_without_what_is_not_stored() {
+    let (run, others) = release();
+    let whole = tree(&run, &others);
+    let mut root = part(&run);
+    let mut failed = vec![part(&others[1])];
+    Part::retain_stored(&mut root, &mut failed);
+    let few = Tree::of(root, failed, Vec::new());
+    let stored: Vec<_> = few.nodes.iter().map(|node| &node.name).collect();
+    assert_eq!(stored, ["release-42", "test", "deploy"]);
+    let found = |tree: &Tree| tree.failed_leaf().map(|at| tree.path(at));
+    assert_eq!(found(&few).as_deref(), Some("test"));
+    assert_eq!(found(&few), found(&whole));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use hindsight_filter::words;
 use hindsight_proto::v1alpha2::Record;
-use hindsight_run::keys;
+use hindsight_run::{json, keys};
 use serde_json::Value;
 
 use crate::ask::Ask;
@@ -13,6 +13,8 @@ use crate::route::Of;
 /// Most entries of each kind, and longest text of one.
 const ENTRIES: usize = 100;
 const TEXT: usize = 500;
+/// Items of lists that are read of a payload: those that are shown, and as many children as tell whether a run is wide.
+const LISTED: usize = super::WIDE + 1;
 
 /// Parts of a payload that people ask for.
 #[derive(Debug, Default)]
@@ -26,7 +28,7 @@ pub(super) struct Facts {
     pub(super) results: Vec<Fact>,
     pub(super) labels: Vec<Fact>,
     pub(super) conditions: Vec<Condition>,
-    /// How many objects it says are below it.
+    /// How many objects it says are below it, or [`LISTED`] if there are more.
     pub(super) children: usize,
 }
 
@@ -52,7 +54,7 @@ impl Facts {
     /// Of a record with a payload of JSON.
     pub(super) fn of(ask: &Ask, record: &Record) -> Option<Self> {
         let payload = record.data.as_ref()?;
-        let object = hindsight_run::json::parse(&payload.value).ok()?;
+        let object = json::with_short_lists(&payload.value, LISTED).ok()?;
         let params = match object.pointer("/spec/params") {
             Some(params) => named(params),
             None => entries(&object, "/spec/arguments/parameters"),
