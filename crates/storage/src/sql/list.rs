@@ -4,6 +4,7 @@
 //! the other, because neither database reads such an order from an index in both directions.
 //! Among rows that are equal in the first key the others decide.
 
+mod fields;
 mod found;
 mod seek;
 
@@ -345,30 +346,6 @@ impl<'q> List<'q> {
         match (self.dialect, self.path) {
             (Dialect::Sqlite, AccessPath::Index(one)) => !by_time || !one.has_order(),
             _ => false,
-        }
-    }
-
-    /// Appends what is read of each row.
-    fn fields(&mut self) {
-        match self.columns {
-            true => super::read::record_fields(&mut self.out),
-            false => super::read::fields(&mut self.out, self.dialect, self.resource),
-        }
-        for (number, key) in self.query.order.keys().iter().enumerate() {
-            self.out.push(", ");
-            match place(self.resource, &key.column) {
-                Place::Nowhere => {
-                    self.out.push(match holds(&key.column) {
-                        Holds::Text => "CAST(NULL AS TEXT)",
-                        Holds::Int | Holds::Time => "CAST(NULL AS BIGINT)",
-                    });
-                }
-                place => self.key(&key.column, place),
-            }
-            self.out.push(" AS ").push(ALIASES[number]);
-        }
-        if self.columns {
-            super::thin::fields(&mut self.out, self.dialect, self.query.projection);
         }
     }
 
