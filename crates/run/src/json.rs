@@ -27,20 +27,16 @@ pub struct Plain(pub Value);
 /// # Errors
 /// If they are not JSON, or nested more than [`MAX_DEPTH`] deep.
 pub fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
-    let plain: Plain = serde_json::from_slice(bytes)?;
-    Ok(plain.0)
+    AsWritten::ALL.parse(bytes)
 }
 
 /// As [`parse`], with no more than the first `most` items of each list. What is left out may be nested deeper.
 pub fn with_short_lists(bytes: &[u8], most: usize) -> Result<Value, serde_json::Error> {
-    let mut input = serde_json::Deserializer::from_slice(bytes);
     let part = AsWritten {
         items: most,
         ..AsWritten::ALL
     };
-    let value = part.deserialize(&mut input)?;
-    input.end()?;
-    Ok(value)
+    part.parse(bytes)
 }
 
 /// The value at a path of keys and positions, each after a `/`. Unlike [`Value::pointer`] it knows no escapes, and copies no key.
@@ -57,14 +53,11 @@ pub fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
 
 /// As [`parse`], with null instead of what is nested more than [`MAX_DEPTH`] deep, which is no error.
 pub fn outline(bytes: &[u8]) -> Result<Value, serde_json::Error> {
-    let mut input = serde_json::Deserializer::from_slice(bytes);
     let part = AsWritten {
         depth: MAX_DEPTH,
         ..AsWritten::ALL
     };
-    let value = part.deserialize(&mut input)?;
-    input.end()?;
-    Ok(value)
+    part.parse(bytes)
 }
 
 /// Whether an error of [`parse`] is that the text is nested too deep, which is no error of JSON.
@@ -102,6 +95,13 @@ impl AsWritten {
         depth: usize::MAX,
         items: usize::MAX,
     };
+
+    fn parse(self, bytes: &[u8]) -> Result<Value, serde_json::Error> {
+        let mut input = serde_json::Deserializer::from_slice(bytes);
+        let value = self.deserialize(&mut input)?;
+        input.end()?;
+        Ok(value)
+    }
 
     /// The same of what is a level below.
     fn below(self) -> Self {

@@ -21,7 +21,7 @@ use crate::{
 use hindsight_filter::model::Resource;
 use hindsight_filter::order::{KeyValue, Position};
 
-/// Rows for which there is room before they come: moving them to more room takes longer than reading them.
+/// Rows for which there is room before they come, so that a long list is not moved while it grows.
 const MOST_ROOM: usize = 16_000;
 
 /// Finds rows of one list.
