@@ -174,6 +174,26 @@ async fn what_cannot_be_followed_is_refused() {
 }
 
 #[tokio::test]
+async fn a_cursor_of_another_key_is_expired() {
+    let database = Database::sqlite();
+    let keys = ["a", "b"].map(|letter| letter.repeat(32));
+    let start =
+        async |key: &str| TestServer::start_with(&database, &[("page_token_key", key)]).await;
+    let server = start(&keys[0]).await;
+    let place = cursor(&server).await;
+    drop(
+        watch(&server.client(), ask("-/results/-", &place))
+            .await
+            .unwrap(),
+    );
+    server.stop().await;
+    let server = start(&keys[1]).await;
+    let late = watch(&server.client(), ask("-/results/-", &place)).await;
+    refused(late, Code::OutOfRange, "list again");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_server_that_stops_ends_streams_with_a_cursor() {
     let database = Database::sqlite();
     let server = TestServer::start(&database).await;

@@ -64,10 +64,10 @@ pub enum Error {
     /// An aggregate has more groups than can be kept.
     #[error(transparent)]
     Groups(#[from] TooManyGroups),
-    /// Changes after the place from which a feed was asked for are not kept any more.
+    /// Changes after the place from which a feed was asked for are not kept any more, or the place cannot be read any more.
     #[error(
-        "expired: changes after this cursor are not kept any more (changes_retention); list again, \
-         and follow from a new cursor"
+        "expired: changes after this cursor are not kept any more (changes_retention), or it was sealed \
+         under another page_token_key; list again, and follow from a new cursor"
     )]
     Expired,
     /// Lines of a log come before those that are to be appended, and are not stored.
