@@ -10,6 +10,8 @@ use crate::support::{World, eventually, task_run};
 /// A namespace that is denied, with so many runs.
 const DENIED: &str = "denied";
 const RUNS: usize = 8;
+/// How many logs are read at once.
+const READERS: usize = 2;
 const NEVER: Duration = Duration::from_secs(3_600);
 
 /// Runs of the denied namespace that ended, each with a pod.
@@ -49,10 +51,11 @@ async fn all_are_stored(world: &World) {
     }
 }
 
-#[tokio::test]
-async fn logs_that_the_cluster_denies_keep_no_reader() {
+/// A watcher whose requests for logs of the namespace the cluster denies.
+async fn denied_by_the_cluster(rare_retry: Duration) -> World {
     let mut config = reading(Logs::Finished);
-    config.logs_followed = 2.try_into().unwrap();
+    config.logs_followed = READERS.try_into().unwrap();
+    config.tuning.rare_retry = rare_retry;
     let mut world = World::without_watcher(config);
     let policy = world.sim.policy();
     policy.allow("watcher", "*", "tekton.dev", "*", "*");
@@ -64,12 +67,30 @@ async fn logs_that_the_cluster_denies_keep_no_reader() {
     world.user = Some("watcher");
     given(&world);
     world.start().await;
-    let refused = || world.sim.calls().resource("pods").status(403).count();
-    eventually(|| refused() >= RUNS).await;
+    eventually(|| refused(&world) > 0).await;
+    world
+}
+
+fn refused(world: &World) -> usize {
+    world.sim.calls().resource("pods").status(403).count()
+}
+
+#[tokio::test]
+async fn logs_that_the_cluster_denies_keep_no_reader() {
+    let world = denied_by_the_cluster(Duration::from_millis(100)).await;
+    eventually(|| refused(&world) >= RUNS).await;
     another_is_stored(&world).await;
     let policy = world.sim.policy();
     policy.allow("watcher", "get", "", "pods/log", DENIED);
     all_are_stored(&world).await;
+}
+
+#[tokio::test]
+async fn logs_that_the_cluster_denies_are_put_off_for_a_namespace() {
+    let world = denied_by_the_cluster(NEVER).await;
+    another_is_stored(&world).await;
+    // As many as are read at once.
+    assert!(refused(&world) <= READERS, "{}", refused(&world));
 }
 
 #[tokio::test]
