@@ -152,8 +152,9 @@ impl App {
         let only_json = config.auth == config::Auth::Off;
         let rest = Rest::new(&pool, grpc.clone(), taken, only_json).map_err(Error::Rest)?;
 
-        let in_process = in_process::InProcessTransport::new();
-        let web = web::pages(config, callers, &*opened.maintenance, &in_process, &clock)
+        let grpc = gate.before(grpc, gate::Protocol::Grpc);
+        let of_pages = serve::front(grpc.clone(), Router::new());
+        let web = web::pages(config, callers, &*opened.maintenance, of_pages, &clock)
             .await
             .map_err(unusable)?;
         let webhooks = Webhooks::of(config).await?;
@@ -186,7 +187,7 @@ impl App {
             limits: serve::Limits::of(config),
             cors: config.cors_origins.as_ref().map(serve::cors),
             guard: browser::Guard::of(config),
-            in_process,
+            in_process: in_process::InProcessTransport::new(),
             web,
             events,
             retention,
@@ -234,8 +235,10 @@ impl App {
         if let Some(cors) = self.cors {
             http = http.layer(cors);
         }
-        let grpc = self.gate.before(self.grpc, gate::Protocol::Grpc);
-        let front = serve::front(grpc, web::beside(http, self.web, self.limits.patience()));
+        let front = serve::front(
+            self.grpc,
+            web::beside(http, self.web, self.limits.patience()),
+        );
         let admin = self.admin.map(|listener| {
             let drained = drained.clone();
             tokio::spawn(async move {
@@ -254,7 +257,6 @@ impl App {
 
         let listener = listen::Listener(self.api);
         let builder = self.limits.builder();
-        // Pages call through it until the last request of the port is answered.
         let answered = CancellationToken::new();
         let in_process = self
             .in_process

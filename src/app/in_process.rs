@@ -23,10 +23,6 @@ use tonic::transport::{Channel, Endpoint};
 
 /// What is on its way in each direction at most.
 const ON_THE_WAY: usize = 256 << 10;
-/// What of one answer may wait for its reader, and of all of them: more than all that are read at once,
-/// so that no answer waits for the reader of another one.
-const STREAM_WINDOW: u32 = 256 << 10;
-const WINDOW: u32 = 1 << 30;
 /// How long one call may take.
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -48,8 +44,6 @@ impl InProcessTransport {
         let outer = self.outer.clone();
         Endpoint::from_static("http://inside")
             .timeout(DEADLINE)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(WINDOW)
             .connect_with_connector_lazy(Connector { outer })
     }
 

@@ -19,8 +19,8 @@ use tonic::Status;
 use tower_service::Service as _;
 
 use super::{
-    assembly::shared_secret, gate::Source, in_process::InProcessTransport,
-    response_body::with_timeout, sign_in::AtIssuer, throttle::Known,
+    assembly::shared_secret, gate::Source, response_body::with_timeout, sign_in::AtIssuer,
+    throttle::Known,
 };
 use crate::config::{Auth, Config, Ui};
 use crate::grpc;
@@ -51,12 +51,13 @@ impl Callers for Identified {
     }
 }
 
-/// The pages, unless they are switched off. Callers are those of an authorizer, and may sign in at an issuer.
+/// The pages, unless they are switched off, which call `grpc`. Callers are those of an authorizer, and may sign in at an
+/// issuer.
 pub(super) async fn pages(
     config: &Config,
     (authorizer, sign_in): (Arc<dyn Authorizer>, Option<Arc<CodeFlow>>),
     maintenance: &dyn Maintenance,
-    in_process: &InProcessTransport,
+    grpc: Router,
     clock: &Arc<dyn Clock>,
 ) -> Result<Option<Web>, storage::Error> {
     if config.ui == Ui::Off {
@@ -77,7 +78,7 @@ pub(super) async fn pages(
         secret: shared_secret(maintenance, SESSION_SECRET).await?,
     };
     Ok(Some(Web::new(
-        in_process.channel(),
+        grpc,
         Arc::new(Identified(authorizer)),
         sign_in.map(|flow| Arc::new(AtIssuer(flow)) as _),
         Arc::clone(clock),

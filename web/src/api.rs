@@ -3,7 +3,9 @@
 
 use std::fmt::Debug;
 use std::net::IpAddr;
+use std::time::Duration;
 
+use axum::Router;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -25,11 +27,13 @@ use hindsight_proto::v1alpha2::results_client::ResultsClient;
 use hindsight_proto::v1alpha2::{GetLogRequest, GetRecordRequest, Record};
 use jiff::Timestamp;
 use tonic::metadata::MetadataMap;
-use tonic::transport::Channel;
-use tonic::{Code, Request, Status};
+use tonic::{Code, Request, Response, Status};
 
 /// Changes that an explanation of a failure has at most; many are one change in several places.
 const CHANGES: i32 = 200;
+
+/// How long a page waits for a call, or for the beginning of its stream.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Says whose requests are.
 pub trait Callers: Debug + Send + Sync + 'static {
@@ -145,11 +149,11 @@ impl From<Status> for Refusal {
 /// The services as one caller may use them.
 #[derive(Debug, Clone)]
 pub(crate) struct Api {
-    runs: RunsClient<Channel>,
-    queries: QueriesClient<Channel>,
-    results: ResultsClient<Channel>,
-    logs: LogsClient<Channel>,
-    texts: TextsClient<Channel>,
+    runs: RunsClient<Router>,
+    queries: QueriesClient<Router>,
+    results: ResultsClient<Router>,
+    logs: LogsClient<Router>,
+    texts: TextsClient<Router>,
     metadata: HeaderMap,
 }
 
@@ -160,17 +164,16 @@ pub(crate) type Answer<T> = Result<T, Refusal>;
 pub(crate) type Answers<T> = BoxStream<'static, Answer<T>>;
 
 impl Api {
-    /// The services behind `channel` for a caller with this metadata.
-    pub(crate) fn new(channel: &Channel, metadata: HeaderMap) -> Self {
-        let runs = RunsClient::new(channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
-        let results =
-            ResultsClient::new(channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
+    /// The services that `grpc` routes calls to, for a caller with this metadata.
+    pub(crate) fn new(grpc: &Router, metadata: HeaderMap) -> Self {
+        let runs = RunsClient::new(grpc.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let results = ResultsClient::new(grpc.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
         Self {
             runs,
-            queries: QueriesClient::new(channel.clone()),
+            queries: QueriesClient::new(grpc.clone()),
             results,
-            logs: LogsClient::new(channel.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES),
-            texts: TextsClient::new(channel.clone()),
+            logs: LogsClient::new(grpc.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            texts: TextsClient::new(grpc.clone()),
             metadata,
         }
     }
@@ -186,18 +189,15 @@ impl Api {
     }
 
     pub(crate) async fn list_runs(&self, ask: ListRunsRequest) -> Answer<ListRunsResponse> {
-        let answer = self.runs.clone().list_runs(self.request(ask)).await?;
-        Ok(answer.into_inner())
+        answer(self.runs.clone().list_runs(self.request(ask))).await
     }
 
     pub(crate) async fn aggregate(&self, ask: AggregateRequest) -> Answer<AggregateResponse> {
-        let answer = self.queries.clone().aggregate(self.request(ask)).await?;
-        Ok(answer.into_inner())
+        answer(self.queries.clone().aggregate(self.request(ask))).await
     }
 
     pub(crate) async fn suggest(&self, ask: SuggestRequest) -> Answer<SuggestResponse> {
-        let answer = self.runs.clone().suggest(self.request(ask)).await?;
-        Ok(answer.into_inner())
+        answer(self.runs.clone().suggest(self.request(ask))).await
     }
 
     /// A run and what is below it; of TaskRuns that succeeded no more than lists know if it is `brief`.
@@ -207,8 +207,7 @@ impl Api {
             steps: true,
             brief,
         };
-        let answer = self.runs.clone().get_run_tree(self.request(ask)).await?;
-        Ok(answer.into_inner())
+        answer(self.runs.clone().get_run_tree(self.request(ask))).await
     }
 
     pub(crate) async fn failure(&self, name: &str) -> Answer<FailureExplanation> {
@@ -217,8 +216,7 @@ impl Api {
             limit: CHANGES,
             log_lines: 0,
         };
-        let answer = self.runs.clone().explain_failure(self.request(ask)).await?;
-        Ok(answer.into_inner())
+        answer(self.runs.clone().explain_failure(self.request(ask))).await
     }
 
     pub(crate) async fn diff(&self, a: &str, b: &str) -> Answer<RunDiff> {
@@ -227,33 +225,25 @@ impl Api {
             b: b.to_owned(),
             ..DiffRunsRequest::default()
         };
-        let answer = self.runs.clone().diff_runs(self.request(ask)).await?;
-        Ok(answer.into_inner())
+        answer(self.runs.clone().diff_runs(self.request(ask))).await
     }
 
     pub(crate) async fn flaky(&self, ask: ListFlakyRequest) -> Answer<ListFlakyResponse> {
-        let answer = self.runs.clone().list_flaky(self.request(ask)).await?;
-        Ok(answer.into_inner())
+        answer(self.runs.clone().list_flaky(self.request(ask))).await
     }
 
     pub(crate) async fn regressions(
         &self,
         ask: ListRegressionsRequest,
     ) -> Answer<ListRegressionsResponse> {
-        let answer = self
-            .runs
-            .clone()
-            .list_regressions(self.request(ask))
-            .await?;
-        Ok(answer.into_inner())
+        answer(self.runs.clone().list_regressions(self.request(ask))).await
     }
 
     pub(crate) async fn record(&self, name: &str) -> Answer<Record> {
         let ask = GetRecordRequest {
             name: name.to_owned(),
         };
-        let answer = self.results.clone().get_record(self.request(ask)).await?;
-        Ok(answer.into_inner())
+        answer(self.results.clone().get_record(self.request(ask))).await
     }
 
     /// What there is of the logs of a run.
@@ -262,19 +252,16 @@ impl Api {
             name: log_of(record),
             only_stored: false,
         };
-        let answer = self.logs.clone().describe_log(self.request(ask)).await?;
-        Ok(answer.into_inner())
+        answer(self.logs.clone().describe_log(self.request(ask))).await
     }
 
     pub(crate) async fn lines(&self, ask: ReadLogRequest) -> Answer<Answers<ReadLogResponse>> {
-        let answer = self.logs.clone().read_log(self.request(ask)).await?;
-        let pieces = answer.into_inner();
+        let pieces = answer(self.logs.clone().read_log(self.request(ask))).await?;
         Ok(pieces.map(|piece| piece.map_err(Refusal::from)).boxed())
     }
 
     pub(crate) async fn search(&self, ask: SearchLogsRequest) -> Answer<SearchLogsResponse> {
-        let answer = self.logs.clone().search_logs(self.request(ask)).await?;
-        Ok(answer.into_inner())
+        answer(self.logs.clone().search_logs(self.request(ask))).await
     }
 
     /// The log of a run as one text.
@@ -282,14 +269,21 @@ impl Api {
         let ask = GetLogRequest {
             name: log_of(record),
         };
-        let answer = self.texts.clone().get_log(self.request(ask)).await?;
-        let parts = answer.into_inner();
+        let parts = answer(self.texts.clone().get_log(self.request(ask))).await?;
         let bytes = |part: Result<_, Status>| {
             let hindsight_proto::api::HttpBody { data, .. } = part?;
             Ok(data)
         };
         Ok(parts.map(bytes).boxed())
     }
+}
+
+fn answer<T>(
+    call: impl Future<Output = Result<Response<T>, Status>>,
+) -> impl Future<Output = Answer<T>> {
+    let answer = tokio::time::timeout(DEADLINE, Box::pin(call));
+    let late = || Status::deadline_exceeded(format!("no answer within {DEADLINE:?}"));
+    async move { Ok(answer.await.map_err(|_elapsed| late())??.into_inner()) }
 }
 
 /// The name of the log of a record.
@@ -324,9 +318,8 @@ pub(crate) fn metadata_with(token: &str, id: &HeaderValue) -> Option<HeaderMap> 
 
 #[cfg(test)]
 impl Api {
-    /// Services that no call reaches. Needs a runtime.
+    /// Services that no call reaches.
     pub(crate) fn sample() -> Self {
-        let endpoint = tonic::transport::Endpoint::from_static("http://nowhere.invalid");
-        Self::new(&endpoint.connect_lazy(), HeaderMap::new())
+        Self::new(&Router::new(), HeaderMap::new())
     }
 }

@@ -1,6 +1,6 @@
 //! The web UI: pages for browsers below `/ui`, over the same gRPC services that every client calls.
 //!
-//! Each page calls the server with the credentials of its caller, over a channel, so that access,
+//! Each page calls the server with the credentials of its caller, as any other client does, so that access,
 //! limits and counters are those of any other client. Pages are complete HTML without scripts.
 //! Everything that was stored is hostile: templates escape it, and one layer sets all headers.
 

@@ -9,13 +9,13 @@ mod sign_in;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use futures::FutureExt as _;
 use hindsight_proto::metadata::REQUEST_ID;
 use hindsight_runtime::clock::Clock;
 use jiff::tz::TimeZone;
-use tonic::transport::Channel;
 
 use crate::api::{Api, Callers, Kind, Refusal, SignIn, metadata_of, metadata_with};
 use crate::ask::{Ask, CHOSEN_ZONE, Look, THEME, Theme, ZONE, zone};
@@ -78,7 +78,7 @@ pub struct Web {
 
 #[derive(Debug)]
 struct Inner {
-    channel: Channel,
+    grpc: Router,
     clock: Arc<dyn Clock>,
     options: Options,
     links: Arc<Links>,
@@ -101,18 +101,18 @@ enum Reply {
 }
 
 impl Web {
-    /// Pages that call the services behind `channel`, for callers whom `callers` knows, and who sign in
+    /// Pages that call the services that `grpc` routes calls to, for callers whom `callers` knows, and who sign in
     /// at `provider` if there is one. A provider needs the configured origin.
     #[must_use]
     pub fn new(
-        channel: Channel,
+        grpc: Router,
         callers: Arc<dyn Callers>,
         provider: Option<Arc<dyn SignIn>>,
         clock: Arc<dyn Clock>,
         options: Options,
     ) -> Self {
         let inner = Inner {
-            channel,
+            grpc,
             clock,
             links: Arc::new(Links::below(&options.base)),
             assets: Arc::new(Assets::new()),
@@ -247,7 +247,7 @@ impl Inner {
             false => format!("{base}{target}"),
         };
         Ask {
-            api: Api::new(&self.channel, metadata),
+            api: Api::new(&self.grpc, metadata),
             links: Arc::clone(&self.links),
             assets: Arc::clone(&self.assets),
             clock: time::Clock { now, zone },
