@@ -235,10 +235,8 @@ impl App {
         if let Some(cors) = self.cors {
             http = http.layer(cors);
         }
-        let front = serve::front(
-            self.grpc,
-            web::beside(http, self.web, self.limits.patience()),
-        );
+        let http = web::beside(http, self.web, self.limits.patience());
+        let front = serve::front(self.grpc, http);
         let admin = self.admin.map(|listener| {
             let drained = drained.clone();
             tokio::spawn(async move {

@@ -7,7 +7,10 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use proptest::test_runner::{Config, TestRunner};
+use proptest::{
+    prelude::any,
+    test_runner::{Config, RngSeed, TestRunner},
+};
 use tokio::runtime::Runtime;
 
 use super::{
@@ -21,7 +24,7 @@ use hindsight_filter::{
 use hindsight_storage::testing::{Database as _, PostgresDatabase, SqliteFile, postgres_server};
 
 /// Records, and filters, of which each thread has some; `HINDSIGHT_TEST_DIFFERENTIAL` says others, as in `100000 5000`
-/// (`make differential`).
+/// (`make differential`). A third number is the seed of both, which is random otherwise, and printed.
 const ORDINARY: &str = "5000 500";
 const THREADS: u32 = 4;
 /// Of five questions one is about results.
@@ -39,16 +42,29 @@ const TOLD: u32 = 100;
     clippy::disallowed_methods,
     reason = "tests are configured by the environment"
 )]
-fn sizes() -> (usize, u32) {
+fn sizes() -> (usize, u32, u64) {
     let said = std::env::var("HINDSIGHT_TEST_DIFFERENTIAL").unwrap_or(ORDINARY.to_owned());
-    let (records, filters) = said.split_once(' ').unwrap();
-    (records.parse().unwrap(), filters.parse().unwrap())
+    let mut said = said.split_whitespace();
+    let [records, filters] = [(); 2].map(|()| said.next().unwrap().parse().unwrap());
+    let seed = said.next().map(|seed| seed.parse().unwrap());
+    let random = || drawn(1, &mut TestRunner::default(), any::<u64>())[0];
+    let records = usize::try_from(records).unwrap();
+    (records, filters, seed.unwrap_or_else(random))
+}
+
+fn config(seed: u64) -> Config {
+    Config {
+        failure_persistence: None,
+        max_shrink_iters: 20,
+        rng_seed: RngSeed::Fixed(seed),
+        ..Config::default()
+    }
 }
 
 /// Rows of few values over many results and days. One in five has the time of another, one result in ten a name of the
 /// small sets.
-fn many(records: usize) -> Rows {
-    let mut runner = TestRunner::default();
+fn many(records: usize, seed: u64) -> Rows {
+    let mut runner = TestRunner::new(config(seed));
     let first: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     let count = records / OF_RESULT;
     let mut results = drawn(count, &mut runner, result_row());
@@ -77,8 +93,9 @@ fn many(records: usize) -> Rows {
 #[test]
 fn lists_are_the_same_wherever_their_rows_are() {
     let runtime = Runtime::new().unwrap();
-    let (records, filters) = sizes();
-    let rows = many(records);
+    let (records, filters, seed) = sizes();
+    println!("{records} records, {filters} filters, seed {seed}");
+    let rows = many(records, seed);
     assert!(rows.results.len() > records / OF_RESULT / 2 && rows.records.len() > records / 2);
     let server = postgres_server();
     let made = server.map(|server| runtime.block_on(PostgresDatabase::fresh(&server)));
@@ -114,20 +131,22 @@ fn lists_are_the_same_wherever_their_rows_are() {
         }
     };
     thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
+        for thread in 1..=THREADS {
+            let seed = seed
+                .wrapping_mul(1 + u64::from(THREADS))
+                .wrapping_add(u64::from(thread));
+            let (runtime, rows, databases, tell) = (&runtime, &rows, &databases, &tell);
+            scope.spawn(move || {
                 let results = filters.div_ceil(THREADS * ABOUT_RESULTS);
                 let others = filters.div_ceil(THREADS) - results;
                 for (resource, cases) in [(Resource::Records, others), (Resource::Results, results)]
                 {
                     let config = Config {
                         cases,
-                        failure_persistence: None,
-                        max_shrink_iters: 20,
-                        ..Config::default()
+                        ..config(seed)
                     };
                     ask_all(&config, resource, PAGE, |_, question| {
-                        runtime.block_on(agree((question, PAGES), resource, &rows, &databases))?;
+                        runtime.block_on(agree((question, PAGES), resource, rows, databases))?;
                         tell();
                         Ok(())
                     });
