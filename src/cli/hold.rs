@@ -216,6 +216,9 @@ impl List {
                 output::document(self.look.out(), self.output == Form::Yaml, &all)?;
             }
             form => {
+                if all.is_empty() && form != Form::Csv {
+                    output::note(&format!("nothing is held {}", self.place.said()));
+                }
                 let mut table = Table::new(columns(), &self.look, false)?;
                 let time =
                     |time: Option<Timestamp>| time.map_or_else(String::new, |t| t.to_string());

@@ -61,7 +61,7 @@ pub(super) struct Logs {
     steps: Vec<String>,
 
     /// Only the last lines of each container
-    #[arg(short, long, value_name = "LINES")]
+    #[arg(short, long, value_name = "LINES", value_parser = clap::value_parser!(u32).range(1..))]
     tail: Option<u32>,
 
     /// Only lines written since a time, such as 10m, 2h or 2026-03-02T12:00:00Z

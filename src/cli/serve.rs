@@ -195,6 +195,7 @@ pub(super) fn failure(error: &Error) -> Failure {
             source: hindsight_storage::Error::Unavailable { .. },
             ..
         } => Failure::unreachable(text),
+        Error::Users(_) | Error::Events(_) | Error::Retention(_) => Failure::usage(text),
         _ => Failure::other(text),
     }
 }

@@ -19,6 +19,14 @@ pub(crate) enum Status {
     Unknown,
 }
 
+/// A reason, unless it says no more than the status beside it.
+pub(crate) fn telling(reason: &str) -> &str {
+    match reason {
+        "Succeeded" | "Failed" | "Running" | "Completed" | "Cancelled" => "",
+        reason => reason,
+    }
+}
+
 impl Status {
     /// The state of a row of a list.
     pub(crate) fn of_row(outcome: &str, started: bool, ended: bool) -> Self {

@@ -153,7 +153,7 @@ impl Connect {
         if let Some(found) = self.found.get() {
             return Ok(found);
         }
-        let (server, name) = (self.server.as_deref(), self.context.as_deref());
+        let (server, name) = (self.given(), self.context.as_deref());
         let context = in_effect(server.is_some(), name)?.unwrap_or_default();
         same_server(server, name, &context)?;
         Ok(self.found.get_or_init(|| context))
@@ -162,8 +162,12 @@ impl Connect {
     /// The address of the server, once a client was made.
     pub fn server(&self) -> &str {
         let of_context = || self.found.get()?.server.as_deref();
-        let given = self.server.as_deref();
-        given.or_else(of_context).unwrap_or(SERVER)
+        self.given().or_else(of_context).unwrap_or(SERVER)
+    }
+
+    /// The server that is named. A variable without a value names none.
+    fn given(&self) -> Option<&str> {
+        self.server.as_deref().filter(|server| !server.is_empty())
     }
 
     /// What the server answered.

@@ -326,9 +326,9 @@ async fn a_file_with_a_mistake_keeps_a_server_from_starting() {
     let common = ["--db", &url, "--retention-file", &file];
     let serve = [&["serve", "--listen", "127.0.0.1:0"][..], &common].concat();
     let said = run(&serve).await;
-    said.fails(1, "policy `p`: it has neither `when` nor `outcomes`");
+    said.fails(2, "policy `p`: it has neither `when` nor `outcomes`");
     let said = run(&[&["retention", "plan"][..], &common].concat()).await;
-    said.fails(1, "it has neither `when` nor `outcomes`");
+    said.fails(2, "it has neither `when` nor `outcomes`");
     let said = run(&["retention", "plan", "--db", &url]).await;
     said.fails(2, "retention_file is not set");
     database.remove().await;

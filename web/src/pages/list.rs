@@ -5,7 +5,7 @@ use hindsight_proto::v1::RunRow;
 use super::series::Series;
 use crate::ask::Ask;
 use crate::html::Name;
-use crate::status::{Badge, Status};
+use crate::status::{Badge, Status, telling};
 use crate::time::{When, between, length, timestamp};
 
 /// Longest names in a cell, in characters.
@@ -88,10 +88,6 @@ fn row(ask: &Ask, run: &RunRow) -> Row {
             link: series.link(ask, run)?,
         })
     });
-    let is_plain = matches!(
-        run.reason.as_str(),
-        "Succeeded" | "Failed" | "Running" | "Completed" | "Cancelled"
-    );
     Row {
         status,
         badge: status.badge(),
@@ -100,7 +96,7 @@ fn row(ask: &Ask, run: &RunRow) -> Row {
         link: ask.links.run(&run.record),
         kind: run.kind.clone(),
         pipeline,
-        reason: Name::new(if is_plain { "" } else { &run.reason }, REASON),
+        reason: Name::new(telling(&run.reason), REASON),
         started: ask.clock.when_of(run.start_time.or(run.created)),
         took: seconds.map(length).unwrap_or_default(),
         share: 0.0,

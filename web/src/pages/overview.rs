@@ -12,7 +12,7 @@ use super::series::{Series, asking, parent_of};
 use super::{Page, Shown};
 use crate::ask::Ask;
 use crate::html::{Name, end_cut};
-use crate::status::{Badge, Status};
+use crate::status::{Badge, Status, telling};
 use crate::time::{When, length, timestamp};
 
 /// Runs that are read: the newest whole ones.
@@ -185,11 +185,7 @@ fn row(ask: &Ask, series: Series<'_>, runs: &[&RunRow]) -> (Standing, Option<Tim
         .iter()
         .filter(|it| ***it == Status::Succeeded)
         .count();
-    let shown = states
-        .iter()
-        .copied()
-        .find(|it| !it.is_unfinished())
-        .unwrap_or(states[0]);
+    let shown = states[at];
     let took = runs
         .iter()
         .find(|run| status_of(run) == Status::Succeeded)
@@ -206,13 +202,7 @@ fn row(ask: &Ask, series: Series<'_>, runs: &[&RunRow]) -> (Standing, Option<Tim
             link: ask.links.run(&run.record),
             start: ask.clock.when_of(run.start_time.or(run.created)),
         },
-        reason: Name::new(
-            match run.reason.as_str() {
-                "Succeeded" | "Failed" | "Running" | "Completed" => "",
-                reason => reason,
-            },
-            32,
-        ),
+        reason: Name::new(telling(&run.reason), 32),
         took: seconds_of(ask, took).map(length).unwrap_or_default(),
         rate: match finished.len() {
             0 => String::new(),
@@ -280,6 +270,21 @@ mod tests {
         assert_eq!(shares(PIPELINES, &[3, 10, 2, 500]), [3, 10, 2, 17]);
         assert_eq!(shares(PIPELINES, &[40, 10, 2, 500]), [32, 4, 2, 4]);
         assert_eq!(shares(usize::MAX, &[40, 10, 2, 500]), [40, 10, 2, 200]);
+    }
+
+    #[test]
+    fn a_row_has_the_status_of_the_run_that_it_names() {
+        let run = |name: &str, outcome: &str| RunRow {
+            name: name.to_owned(),
+            pipeline: "e2e".to_owned(),
+            outcome: outcome.to_owned(),
+            ..RunRow::default()
+        };
+        let (newest, before) = (run("e2e-2", "CANCELLED"), run("e2e-1", "SUCCESS"));
+        let series = Series::of(&newest).unwrap();
+        let (_, _, row) = row(&Ask::sample(), series, &[&newest, &before]);
+        assert_eq!(row.class, Status::Succeeded.word());
+        assert_eq!(row.point.name.to_string(), "e2e-1");
     }
 
     #[test]

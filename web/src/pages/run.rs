@@ -118,6 +118,7 @@ async fn whole(ask: &Ask, record: &str, stored: Stored) -> Shown {
     let why = why(ask, record, status);
     let beside = Beside::of(ask, stored.as_ref(), facts.as_ref(), start);
     let ((why, tail), beside) = futures::join!(why, beside);
+    let commands = commands(record, why.is_some());
     let waterfall = Waterfall::of(ask, &tree);
     let lasted = start.map(|start| between(start, end.unwrap_or(ask.clock.now)));
     let lasted = lasted.filter(|_| end.is_some() || status == Status::Running);
@@ -164,7 +165,7 @@ async fn whole(ask: &Ask, record: &str, stored: Stored) -> Shown {
         raw: ask.links.raw(record, "yaml"),
         children: children_of(ask, root, parent),
         notes: notes(&tree),
-        commands: commands(record),
+        commands,
         namespace: if namespace.is_empty() {
             parent
         } else {
@@ -223,9 +224,10 @@ fn notes(tree: &RunTree) -> Vec<String> {
     notes
 }
 
-fn commands(record: &str) -> Vec<String> {
+fn commands(record: &str, has_failed: bool) -> Vec<String> {
     let name = super::shell::quoted(record);
-    ["describe", "why", "diff"]
-        .map(|command| format!("hindsight {command} {name}"))
-        .to_vec()
+    let why = has_failed.then_some("why");
+    let all = ["describe"].into_iter().chain(why).chain(["diff"]);
+    all.map(|command| format!("hindsight {command} {name}"))
+        .collect()
 }

@@ -96,6 +96,14 @@ struct Asked<'a> {
     order: &'a str,
 }
 
+/// The filter of groups: where signatures make them, runs without one are in none.
+fn grouped(by: &str, filter: String) -> String {
+    match by.split(',').any(|by| by.trim() == "signature") {
+        true => format!("({filter}) && has(run.signature)"),
+        false => filter,
+    }
+}
+
 pub(crate) async fn stats(ask: &Ask) -> Shown {
     let or = |name, default| match ask.query.get(name) {
         "" => default,
@@ -125,6 +133,7 @@ pub(crate) async fn stats(ask: &Ask) -> Shown {
             own => format!("({own}) && {}", run_filter()),
         };
         let days = days::request(ask, asked.scope, filter.clone());
+        let filter = grouped(asked.by, filter);
         let found = futures::try_join!(
             ask.api.aggregate(request(ask, asked, filter)),
             ask.api.aggregate(days)

@@ -26,7 +26,10 @@ impl Test {
         };
         let words = |word: &str| Some(Self::word(format!("{word}:{}", value(key?))));
         match (name, inside) {
-            ("pipeline" | "namespace" | "kind" | "name" | "reason" | "cluster", "") => words(name),
+            (
+                "pipeline" | "namespace" | "kind" | "name" | "reason" | "cluster" | "signature",
+                "",
+            ) => words(name),
             ("outcome", "") => Some(Self::word(match key? {
                 "SUCCESS" => "status:succeeded",
                 "FAILURE" => "status:failed",
@@ -107,6 +110,7 @@ mod tests {
         for (text, by, key, filter) in [
             ("failed", "pipeline", Some("a b"), "failed pipeline:\"a b\""),
             ("running", "outcome", Some("FAILURE"), "status:failed"),
+            ("", "signature", Some("1a2b"), "signature:1a2b"),
             ("", "label(team)", Some("web"), "label:team=web"),
             (
                 "label:team=web",
